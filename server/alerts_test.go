@@ -345,7 +345,7 @@ func TestAlertsThatChange(t *testing.T) {
 			if y.Config.AlertAttributes = alerts; alerts == nil {
 				y.Config.AlertAttributes = []api.Alert{}
 			}
-			return tx.SaveSync(y)
+			return store.Syncs.Save(tx, y)
 		})
 	}
 	w.run(id, "broken")
@@ -371,13 +371,13 @@ func TestRecipients(t *testing.T) {
 		require.NoError(t, err)
 		for i, email := range []string{"ada@example.com", "off@example.com", "elsewhere@example.com"} {
 			u := &store.User{OrganizationID: ws.OrganizationID, Email: email, Role: api.RoleMember, Notifications: i != 1}
-			require.NoError(t, tx.CreateUser(u))
+			require.NoError(t, store.Users.Create(tx, u))
 			if i < 2 {
-				require.NoError(t, tx.CreateMembership(&store.Membership{WorkspaceID: 1, UserID: u.ID, Role: api.RoleViewer}))
+				require.NoError(t, store.Memberships.Create(tx, &store.Membership{WorkspaceID: 1, UserID: u.ID, Role: api.RoleViewer}))
 			}
 		}
 		ws.NotificationEmails = []string{"ADA@example.com", "channel@example.com", "Channel@Example.com"}
-		return tx.SaveWorkspace(ws)
+		return store.Workspaces.Save(tx, ws)
 	})
 	w.run(id, "broken")
 	l.take()

@@ -253,6 +253,6 @@ func (w *syncWorld) tamper(id int64, change func(*store.SyncRun)) {
 			return err
 		}
 		change(run)
-		return tx.SaveSyncRun(run)
+		return store.SyncRuns.Save(tx, run)
 	}))
 }

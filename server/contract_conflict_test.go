@@ -51,11 +51,11 @@ func conflictOfUpdates(w *world, id int64, conflict conflicting) {
 			if err != nil {
 				return err
 			}
-			y, err := tx.Sync(workspace.ID, id)
+			y, err := store.Syncs.Read(tx, workspace.ID, id)
 			if err != nil {
 				return err
 			}
-			return tx.SaveSync(y)
+			return store.Syncs.Save(tx, y)
 		}))
 	}
 	w.onCall.Store(&meanwhile)
@@ -186,7 +186,7 @@ func conflictOfSources(w *world, conflict conflicting) {
 			if err != nil {
 				return err
 			}
-			src, err := tx.Source(workspace.ID, id)
+			src, err := store.Sources.Read(tx, workspace.ID, id)
 			if err != nil {
 				return err
 			}

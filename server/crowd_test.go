@@ -94,15 +94,15 @@ func TestGoneIsAConflict(t *testing.T) {
 	w := newWorld(t)
 	err := w.s.store.Update(t.Context(), func(tx *store.Tx) error {
 		broken := map[string]error{
-			"sync":         tx.CreateSync(&store.Sync{WorkspaceID: 1, DestinationID: 99, SourceID: 99}),
+			"sync":         store.Syncs.Create(tx, &store.Sync{WorkspaceID: 1, DestinationID: 99, SourceID: 99}),
 			"destination":  tx.CreateDestination(&store.Destination{WorkspaceID: 99}, nil),
 			"source":       tx.CreateSource(&store.Source{WorkspaceID: 99}, nil),
-			"dataset":      tx.CreateDataset(&store.Dataset{WorkspaceID: 1, SourceID: 99}),
-			"model":        tx.CreateModel(&store.Model{SourceID: 99, DatasetID: 99}),
-			"segment":      tx.CreateSegment(&store.Segment{SourceID: 99, DatasetID: 99}),
-			"topic":        tx.CreateTopic(&store.Topic{SourceID: 99}),
-			"refresh":      tx.CreateRefresh(&store.Refresh{WorkspaceID: 99}),
-			"run":          tx.CreateSyncRun(&store.SyncRun{WorkspaceID: 1, SyncID: 99}),
+			"dataset":      store.Datasets.Create(tx, &store.Dataset{WorkspaceID: 1, SourceID: 99}),
+			"model":        store.Models.Create(tx, &store.Model{SourceID: 99, DatasetID: 99}),
+			"segment":      store.Segments.Create(tx, &store.Segment{SourceID: 99, DatasetID: 99}),
+			"topic":        store.Topics.Create(tx, &store.Topic{SourceID: 99}),
+			"refresh":      store.Refreshes.Create(tx, &store.Refresh{WorkspaceID: 99}),
+			"run":          store.SyncRuns.Create(tx, &store.SyncRun{WorkspaceID: 1, SyncID: 99}),
 			"object cache": tx.PutObjectCache(99, &store.ObjectCache{FetchedAt: w.s.Clock().Now()}),
 		}
 		for what, err := range broken {

@@ -50,7 +50,7 @@ func (w *world) look(id int64) string {
 	w.t.Helper()
 	var b bytes.Buffer
 	require.NoError(w.t, w.s.store.View(context.Background(), func(tx *store.Tx) error {
-		runs, total, err := tx.SyncRuns(id, store.Page{Ascending: true})
+		runs, total, err := store.SyncRuns.List(tx, id, store.Page{Ascending: true})
 		require.NoError(w.t, err)
 		y, err := tx.EverySync(id-1, 1)
 		require.NoError(w.t, err)

@@ -157,7 +157,7 @@ func TestEndIsRecordedOnce(t *testing.T) {
 	var ended *store.SyncRun
 	require.NoError(t, w.s.store.View(t.Context(), func(tx *store.Tx) (err error) {
 		if ended, err = tx.AnySyncRun(run); err == nil {
-			y, err = tx.Sync(ended.WorkspaceID, parent)
+			y, err = store.Syncs.Read(tx, ended.WorkspaceID, parent)
 		}
 		return err
 	}))

@@ -158,11 +158,11 @@ func (w *world) begin(syncID int64, changes ...func(*api.SyncRun)) (*store.Sync,
 		for _, change := range changes {
 			change(&run.Run)
 		}
-		return tx.CreateSyncRun(run)
+		return store.SyncRuns.Create(tx, run)
 	})
 	w.s.lifecycle.Queued(w.t.Context(), run)
 	run.Run.Status = api.RunWorking
-	w.change(func(tx *store.Tx) error { return tx.SaveSyncRun(run) })
+	w.change(func(tx *store.Tx) error { return store.SyncRuns.Save(tx, run) })
 	w.s.lifecycle.Started(w.t.Context(), y, run)
 	return y, run
 }
@@ -182,7 +182,7 @@ func (w *world) end(y *store.Sync, run *store.SyncRun, failure string, changes .
 		for _, change := range changes {
 			change(r)
 		}
-		return tx.SaveSyncRun(run)
+		return store.SyncRuns.Save(tx, run)
 	})
 	w.s.lifecycle.Ended(w.t.Context(), y, run)
 	w.settle()
@@ -272,7 +272,7 @@ func TestEndThatWasNotTold(t *testing.T) {
 		kept, err := tx.SyncRun(1, run.ID)
 		require.NoError(t, err)
 		kept.Run.Status, kept.Run.CompletedAt, kept.Run.ErrorMessage = api.RunFailed, api.At(tx.Now()), api.Ptr("broken")
-		return tx.SaveSyncRun(kept)
+		return store.SyncRuns.Save(tx, kept)
 	})
 	w.settle()
 	l.take()

@@ -31,7 +31,7 @@ func (w *world) copies(id int64, n int) {
 			more := *y
 			more.ID, more.Version = 0, 0
 			if err == nil {
-				err = tx.CreateSync(&more)
+				err = store.Syncs.Create(tx, &more)
 			}
 		}
 		return err

@@ -118,7 +118,7 @@ func TestRediscoverOfAnOlderConnection(t *testing.T) {
 	id := w.newSource()
 	access := func() (a sources.Access) {
 		require.NoError(t, w.s.store.View(t.Context(), func(tx *store.Tx) error {
-			src, err := tx.Source(w.s.FirstTokens().WorkspaceID, id)
+			src, err := store.Sources.Read(tx, w.s.FirstTokens().WorkspaceID, id)
 			require.NoError(t, err)
 			a, err = w.s.sources.Access(tx, src)
 			return err

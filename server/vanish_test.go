@@ -33,29 +33,29 @@ func (v *vanishing) vanish(tx *store.Tx, what string) error {
 	case "organization":
 		return tx.DeleteOrganization(v.organization)
 	case "workspace":
-		return tx.DeleteWorkspace(v.organization, v.workspace)
+		return store.Workspaces.Delete(tx, v.organization, v.workspace)
 	case "user":
-		return tx.DeleteUser(v.organization, v.user)
+		return store.Users.Delete(tx, v.organization, v.user)
 	case "destination":
-		return tx.DeleteDestination(v.workspace, id)
+		return store.Destinations.Delete(tx, v.workspace, id)
 	case "source":
-		return errors.Join(v.vanish(tx, "segment"), v.vanish(tx, "dataset"), v.vanish(tx, "model"), tx.DeleteSource(v.workspace, id))
+		return errors.Join(v.vanish(tx, "segment"), v.vanish(tx, "dataset"), v.vanish(tx, "model"), store.Sources.Delete(tx, v.workspace, id))
 	case "stream":
-		return errors.Join(v.vanish(tx, "topic"), tx.DeleteSource(v.workspace, id))
+		return errors.Join(v.vanish(tx, "topic"), store.Sources.Delete(tx, v.workspace, id))
 	case "dataset":
-		return tx.DeleteDataset(v.workspace, id)
+		return store.Datasets.Delete(tx, v.workspace, id)
 	case "model":
-		return tx.DeleteModel(v.ids["source"], id)
+		return store.Models.Delete(tx, v.ids["source"], id)
 	case "segment":
-		return tx.DeleteSegment(v.ids["source"], id)
+		return store.Segments.Delete(tx, v.ids["source"], id)
 	case "topic":
-		return tx.DeleteTopic(v.ids["stream"], id)
+		return store.Topics.Delete(tx, v.ids["stream"], id)
 	case "sync":
-		return tx.DeleteSync(v.workspace, id)
+		return store.Syncs.Delete(tx, v.workspace, id)
 	case "webhook":
-		return tx.DeleteWebhook(v.workspace, id)
+		return store.Webhooks.Delete(tx, v.workspace, id)
 	default:
-		return tx.DeleteInvitation(v.organization, id)
+		return store.Invitations.Delete(tx, v.organization, id)
 	}
 }
 

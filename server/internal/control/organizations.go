@@ -69,14 +69,14 @@ func (h *Handlers) listOrganizations(c *call.Control) (any, error) {
 		}
 		for _, o := range rows {
 			shown := organizationShown{ID: o.ID, Name: o.Name, CreatedAt: api.Time{Time: o.CreatedAt}, Users: []organizationUser{}, Workspaces: []organizationWorkspace{}}
-			users, err := store.Every(func(p store.Page) ([]*store.User, int64, error) { return tx.Users(o.ID, p) })
+			users, err := store.Every(func(p store.Page) ([]*store.User, int64, error) { return store.Users.List(tx, o.ID, p) })
 			if err != nil {
 				return err
 			}
 			for _, u := range users {
 				shown.Users = append(shown.Users, organizationUser{u.ID, u.Email, u.Role})
 			}
-			workspaces, err := store.Every(func(p store.Page) ([]*store.Workspace, int64, error) { return tx.Workspaces(o.ID, p) })
+			workspaces, err := store.Every(func(p store.Page) ([]*store.Workspace, int64, error) { return store.Workspaces.List(tx, o.ID, p) })
 			if err != nil {
 				return err
 			}

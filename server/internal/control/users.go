@@ -24,7 +24,7 @@ func (h *Handlers) People() []call.ControlRoute {
 
 // anyUser finds a user by its id alone.
 func anyUser(tx *store.Tx, id int64) (*store.User, error) {
-	return store.Everywhere(tx, func(organizationID int64) (*store.User, error) { return tx.User(organizationID, id) })
+	return store.Everywhere(tx, func(organizationID int64) (*store.User, error) { return store.Users.Read(tx, organizationID, id) })
 }
 
 // claimBody says who claims: the invited address unless another is given, as
@@ -53,11 +53,11 @@ func claimant(tx *store.Tx, organizationID int64, email, role string) (*store.Us
 	u, err := tx.UserByEmail(organizationID, email)
 	if errors.Is(err, store.ErrNotFound) {
 		u = &store.User{OrganizationID: organizationID, Email: email, Role: role, Notifications: true}
-		return u, tx.CreateUser(u)
+		return u, store.Users.Create(tx, u)
 	}
 	if err == nil && role == api.RoleAdmin && u.Role != role {
 		u.Role = role
-		err = tx.SaveUser(u)
+		err = store.Users.Save(tx, u)
 	}
 	return u, err
 }
@@ -79,7 +79,7 @@ func (h *Handlers) claim(c *call.Control) (any, error) {
 	var answer claimed
 	err = h.Shared.Store.Update(c.R.Context(), func(tx *store.Tx) error {
 		i, err := store.Everywhere(tx, func(organizationID int64) (*store.Invitation, error) {
-			return tx.Invitation(organizationID, call.IDOf(c))
+			return store.Invitations.Read(tx, organizationID, call.IDOf(c))
 		})
 		if errors.Is(err, store.ErrNotFound) {
 			return call.Gone("invitation", call.IDOf(c))
@@ -103,12 +103,12 @@ func (h *Handlers) claim(c *call.Control) (any, error) {
 		i.ClaimedAt, i.ClaimedByID = tx.Now(), &u.ID
 		for _, w := range i.Workspaces {
 			w.ClaimedAt, w.ClaimedByID = i.ClaimedAt, &u.ID
-			if err := tx.SaveWorkspaceInvitation(w); err != nil {
+			if err := store.WorkspaceInvitations.Save(tx, w); err != nil {
 				return err
 			}
 		}
 		answer = claimed{organizations.InvitationOf(i), organizations.UserOf(u, u.Role)}
-		return tx.SaveInvitation(i)
+		return store.Invitations.Save(tx, i)
 	})
 	if err != nil {
 		return nil, err
@@ -151,7 +151,7 @@ func (h *Handlers) claimWorkspace(c *call.Control) (any, error) {
 		}
 		i.ClaimedAt, i.ClaimedByID = tx.Now(), &u.ID
 		answer = claimed{organizations.WorkspaceInvitationOf(i), organizations.UserOf(u, u.Role)}
-		return tx.SaveWorkspaceInvitation(i)
+		return store.WorkspaceInvitations.Save(tx, i)
 	})
 	if err != nil {
 		return nil, err
@@ -163,13 +163,13 @@ func (h *Handlers) claimWorkspace(c *call.Control) (any, error) {
 func anyWorkspaceInvitation(tx *store.Tx, id int64) (found *store.WorkspaceInvitation, organizationID int64, err error) {
 	found, err = store.Everywhere(tx, func(organization int64) (*store.WorkspaceInvitation, error) {
 		workspaces, err := store.Every(func(p store.Page) ([]*store.Workspace, int64, error) {
-			return tx.Workspaces(organization, p)
+			return store.Workspaces.List(tx, organization, p)
 		})
 		if err != nil {
 			return nil, err
 		}
 		for _, w := range workspaces {
-			i, err := tx.WorkspaceInvitation(w.ID, id)
+			i, err := store.WorkspaceInvitations.Read(tx, w.ID, id)
 			if !errors.Is(err, store.ErrNotFound) {
 				organizationID = organization
 				return i, err
@@ -216,7 +216,7 @@ func (h *Handlers) changeUser(c *call.Control) (any, error) {
 			u.Role = *body.Role
 		}
 		shown = userShown{organizations.UserOf(u, u.Role), u.OrganizationID, u.Notifications}
-		return tx.SaveUser(u)
+		return store.Users.Save(tx, u)
 	})
 	if err != nil {
 		return nil, err

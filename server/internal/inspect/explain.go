@@ -189,10 +189,10 @@ func (x *explaining) find(ctx context.Context, syncID, runID int64) error {
 		if err != nil {
 			return err
 		}
-		if x.sync, err = tx.Sync(x.run.WorkspaceID, x.run.SyncID); err != nil {
+		if x.sync, err = store.Syncs.Read(tx, x.run.WorkspaceID, x.run.SyncID); err != nil {
 			return err
 		}
-		runs, _, err := tx.SyncRuns(x.sync.ID, store.Page{Ascending: true})
+		runs, _, err := store.SyncRuns.List(tx, x.sync.ID, store.Page{Ascending: true})
 		for _, run := range runs {
 			if x.latest = run.ID == x.run.ID; run.ID < x.run.ID && run.Run.RecordsProcessed != nil && *run.Run.RecordsProcessed > 0 {
 				x.sent = append(x.sent, run.ID)

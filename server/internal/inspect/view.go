@@ -61,7 +61,7 @@ func (k *Inspector) syncWithRuns(ctx context.Context, id int64) (y *store.Sync, 
 			return call.Gone("sync", id)
 		}
 		y = found[0]
-		runs, _, err = tx.SyncRuns(id, store.Page{Ascending: true})
+		runs, _, err = store.SyncRuns.List(tx, id, store.Page{Ascending: true})
 		return err
 	})
 	return y, runs, err

@@ -69,7 +69,7 @@ func (l *Lifecycle) alert(tx *store.Tx, o occasion) error {
 	for _, violation := range open {
 		kept := func(a api.Alert) bool { return a.ID != nil && *a.ID == violation.AlertID && a.Type == violation.Type }
 		if o.moment == runEnded && !slices.ContainsFunc(alerts, kept) {
-			if err := tx.DeleteOpenAlert(o.sync.ID, violation.ID); err != nil {
+			if err := store.OpenAlerts.Delete(tx, o.sync.ID, violation.ID); err != nil {
 				return err
 			}
 		}
@@ -112,15 +112,15 @@ func (l *Lifecycle) follow(tx *store.Tx, o occasion, alert *api.Alert, found fin
 		if err := l.notice(tx, o, alert, found, open.ID, true); err != nil || !found.passing {
 			return err
 		}
-		return tx.DeleteOpenAlert(o.sync.ID, open.ID)
+		return store.OpenAlerts.Delete(tx, o.sync.ID, open.ID)
 	case found.verdict == violated && alert.SendFor == api.SendEveryTime && open.LastRunID != o.run.ID:
 		open.LastRunID = o.run.ID
-		if err := tx.SaveOpenAlert(open); err != nil {
+		if err := store.OpenAlerts.Save(tx, open); err != nil {
 			return err
 		}
 		return l.notice(tx, o, alert, found, open.ID, true)
 	case found.verdict == fulfilled && open != nil:
-		if err := tx.DeleteOpenAlert(o.sync.ID, open.ID); err != nil {
+		if err := store.OpenAlerts.Delete(tx, o.sync.ID, open.ID); err != nil {
 			return err
 		}
 		return l.notice(tx, o, alert, found, open.ID, false)
@@ -137,12 +137,12 @@ func (l *Lifecycle) replace(tx *store.Tx, fresh *store.OpenAlert) error {
 	}
 	for _, old := range open {
 		if old.AlertID == fresh.AlertID {
-			if err := tx.DeleteOpenAlert(old.SyncID, old.ID); err != nil {
+			if err := store.OpenAlerts.Delete(tx, old.SyncID, old.ID); err != nil {
 				return err
 			}
 		}
 	}
-	return tx.CreateOpenAlert(fresh)
+	return store.OpenAlerts.Create(tx, fresh)
 }
 
 // notice tells webhooks of a change, and people by e-mail. Webhooks hear of
@@ -210,7 +210,7 @@ func (l *Lifecycle) late(ctx context.Context, workspaceID, runID int64) {
 		if err != nil || kept.Run.Status != api.RunWorking && kept.Run.Status != api.RunQueued {
 			return err
 		}
-		y, err := tx.Sync(workspaceID, kept.SyncID)
+		y, err := store.Syncs.Read(tx, workspaceID, kept.SyncID)
 		if err != nil {
 			return err
 		}

@@ -67,7 +67,7 @@ func (l *Lifecycle) Resume(ctx context.Context) {
 	err := l.Shared.Store.View(ctx, func(tx *store.Tx) error {
 		runs, err := tx.UntoldRuns()
 		for _, run := range runs {
-			y, err := tx.Sync(run.WorkspaceID, run.SyncID)
+			y, err := store.Syncs.Read(tx, run.WorkspaceID, run.SyncID)
 			if err != nil {
 				return err
 			}

@@ -125,10 +125,10 @@ func (m *Mailer) Keep(tx *store.Tx, message *store.Mail) error {
 	}
 	message.From = m.sender()
 	if m.smtp.Addr == "" {
-		return tx.CreateMail(message)
+		return store.Mails.Create(tx, message)
 	}
 	message.Delivery = store.DeliveryOpen
-	if err := tx.CreateMail(message); err != nil {
+	if err := store.Mails.Create(tx, message); err != nil {
 		return err
 	}
 	m.outbox.wake()
@@ -184,7 +184,7 @@ func (m *Mailer) deliver(ctx context.Context, id int64, keep func(func(*store.Tx
 	if err != nil {
 		m.Log.Warn("e-mail not sent", "mail", message.ID, "server", m.smtp.Addr, "attempt", message.Attempts, "error", message.Error)
 	}
-	return message.NextAttempt, keep(func(tx *store.Tx) error { return tx.SaveMail(message) })
+	return message.NextAttempt, keep(func(tx *store.Tx) error { return store.Mails.Save(tx, message) })
 }
 
 // recipients are those who are told of alerts: the users of a workspace with

@@ -58,7 +58,7 @@ func (l *Lifecycle) mails(ctx context.Context, query url.Values, workspace int64
 	list := []mailShown{}
 	err := l.Shared.Store.View(ctx, func(tx *store.Tx) error {
 		return eachChosen(tx, query, func(id int64) error {
-			rows, err := store.EveryOf(tx.Mails, id)
+			rows, err := store.Mails.All(tx, id)
 			if err != nil {
 				return err
 			}

@@ -49,13 +49,13 @@ type alertBody struct {
 
 // asksFor reports whether a webhook of the workspace asks for an event.
 func asksFor(tx *store.Tx, workspaceID int64, event string) (bool, error) {
-	hooks, _, err := tx.Webhooks(workspaceID, store.Page{Ascending: true})
+	hooks, _, err := store.Webhooks.List(tx, workspaceID, store.Page{Ascending: true})
 	return slices.ContainsFunc(hooks, func(w *store.Webhook) bool { return slices.Contains(w.Events, event) }), err
 }
 
 // tell stores an event for every webhook of the workspace that asks for it.
 func (l *Lifecycle) tell(tx *store.Tx, body lifecycleBody) error {
-	hooks, _, err := tx.Webhooks(body.WorkspaceID, store.Page{Ascending: true})
+	hooks, _, err := store.Webhooks.List(tx, body.WorkspaceID, store.Page{Ascending: true})
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func (l *Lifecycle) tell(tx *store.Tx, body lifecycleBody) error {
 		if !slices.Contains(w.Events, body.Event) {
 			continue
 		}
-		err := tx.CreateWebhookDelivery(&store.WebhookDelivery{
+		err := store.WebhookDeliveries.Create(tx, &store.WebhookDelivery{
 			WorkspaceID: w.WorkspaceID, WebhookID: w.ID, SyncID: body.SyncID, SyncRunID: body.SyncRunID,
 			Event: body.Event, Body: string(text),
 		})
@@ -106,7 +106,7 @@ func (l *Lifecycle) deliver(ctx context.Context, id int64, keep func(func(*store
 		if d, err = tx.WebhookDelivery(id); err != nil {
 			return err
 		}
-		if hook, err = tx.Webhook(d.WorkspaceID, d.WebhookID); err != nil {
+		if hook, err = store.Webhooks.Read(tx, d.WorkspaceID, d.WebhookID); err != nil {
 			return err
 		}
 		if workspace, err = tx.WorkspaceByID(d.WorkspaceID); err != nil {
@@ -133,7 +133,7 @@ func (l *Lifecycle) deliver(ctx context.Context, id int64, keep func(func(*store
 		l.Log.Warn("webhook not delivered", "delivery", d.ID, "webhook", d.WebhookID, "site", hook.Site,
 			"event", d.Event, "attempt", d.Attempts, "http_status", d.HTTPStatus, "error", d.Error)
 	}
-	return d.NextAttempt, keep(func(tx *store.Tx) error { return tx.SaveWebhookDelivery(d) })
+	return d.NextAttempt, keep(func(tx *store.Tx) error { return store.WebhookDeliveries.Save(tx, d) })
 }
 
 // judge notes how an attempt went and when the next one is due.

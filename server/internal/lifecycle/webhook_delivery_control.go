@@ -76,7 +76,7 @@ func (l *Lifecycle) controlDeliveries(c *call.Control) (any, error) {
 
 // deliveriesIn adds those of one organization.
 func deliveriesIn(tx *store.Tx, organizationID int64, filter deliveryFilter, list []deliveryShown) ([]deliveryShown, error) {
-	workspaces, _, err := tx.Workspaces(organizationID, store.Page{})
+	workspaces, _, err := store.Workspaces.List(tx, organizationID, store.Page{})
 	if err != nil {
 		return nil, err
 	}
@@ -85,14 +85,14 @@ func deliveriesIn(tx *store.Tx, organizationID int64, filter deliveryFilter, lis
 			continue
 		}
 		sites := map[int64]string{}
-		hooks, _, err := tx.Webhooks(w.ID, store.Page{})
+		hooks, _, err := store.Webhooks.List(tx, w.ID, store.Page{})
 		if err != nil {
 			return nil, err
 		}
 		for _, hook := range hooks {
 			sites[hook.ID] = hook.Site
 		}
-		rows, _, err := tx.WebhookDeliveries(w.ID, store.Page{})
+		rows, _, err := store.WebhookDeliveries.List(tx, w.ID, store.Page{})
 		if err != nil {
 			return nil, err
 		}

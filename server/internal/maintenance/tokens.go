@@ -101,14 +101,14 @@ func (i *IssuedTokens) ofFirst(tx *store.Tx) error {
 	if len(organizations) == 0 {
 		return &MissingError{Kind: "organization"}
 	}
-	users, _, err := tx.Users(organizations[0].ID, one)
+	users, _, err := store.Users.List(tx, organizations[0].ID, one)
 	if err == nil && len(users) > 0 {
 		err = i.user(tx, users[0])
 	}
 	if err != nil {
 		return err
 	}
-	workspaces, _, err := tx.Workspaces(organizations[0].ID, one)
+	workspaces, _, err := store.Workspaces.List(tx, organizations[0].ID, one)
 	if err != nil || len(workspaces) == 0 {
 		return err
 	}

@@ -31,7 +31,7 @@ func Begin(tx *store.Tx, name, email, workspace string) (*Tokens, error) {
 		return nil, err
 	}
 	u := &store.User{OrganizationID: o.ID, Email: email, Role: api.RoleAdmin, Notifications: true, Initial: true}
-	if err := tx.CreateUser(u); err != nil {
+	if err := store.Users.Create(tx, u); err != nil {
 		return nil, err
 	}
 	w, err := openWorkspace(tx, o.ID, u.ID, workspace)
@@ -47,10 +47,10 @@ func Begin(tx *store.Tx, name, email, workspace string) (*Tokens, error) {
 // openWorkspace makes a workspace that a user owns and a reset keeps.
 func openWorkspace(tx *store.Tx, organizationID, userID int64, name string) (made WorkspaceTokens, err error) {
 	w := &store.Workspace{OrganizationID: organizationID, Name: name, NotificationEmails: []string{}, Initial: true}
-	if err := tx.CreateWorkspace(w); err != nil {
+	if err := store.Workspaces.Create(tx, w); err != nil {
 		return made, err
 	}
-	if err := tx.CreateMembership(&store.Membership{WorkspaceID: w.ID, UserID: userID, Role: api.RoleOwner, Initial: true}); err != nil {
+	if err := store.Memberships.Create(tx, &store.Membership{WorkspaceID: w.ID, UserID: userID, Role: api.RoleOwner, Initial: true}); err != nil {
 		return made, err
 	}
 	key, err := tx.NewWorkspaceKey(w.ID)

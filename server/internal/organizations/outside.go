@@ -20,21 +20,21 @@ type Outside struct {
 
 // Gather adds what an organization keeps outside.
 func (o *Outside) Gather(tx *store.Tx, organizationID int64) error {
-	workspaces, err := store.EveryOf(tx.Workspaces, organizationID)
+	workspaces, err := store.Workspaces.All(tx, organizationID)
 	if err != nil {
 		return err
 	}
 	for _, w := range workspaces {
 		// All of them: which keep something outside is up to the types.
-		destinations, err := store.EveryOf(tx.Destinations, w.ID)
+		destinations, err := store.Destinations.All(tx, w.ID)
 		if err != nil {
 			return err
 		}
-		sources, err := store.EveryOf(tx.Sources, w.ID)
+		sources, err := store.Sources.All(tx, w.ID)
 		if err != nil {
 			return err
 		}
-		syncs, err := store.EveryOf(tx.SyncHeads, w.ID)
+		syncs, err := store.Every(func(p store.Page) ([]store.Head, int64, error) { return store.Syncs.Heads(tx, w.ID, p) })
 		if err != nil {
 			return err
 		}

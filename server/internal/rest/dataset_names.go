@@ -34,7 +34,7 @@ func SlugOf(name string) string {
 // nameIsFree refuses a name that another dataset of the workspace has. The
 // dataset behind a model has the model's name, which may be used again.
 func nameIsFree(tx *store.Tx, d *store.Dataset) error {
-	all, _, err := tx.Datasets(d.WorkspaceID, store.Page{})
+	all, _, err := store.Datasets.List(tx, d.WorkspaceID, store.Page{})
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func nameIsFree(tx *store.Tx, d *store.Dataset) error {
 
 // freeSlug numbers slugs of names that differ in nothing that a slug shows.
 func freeSlug(tx *store.Tx, d *store.Dataset) (string, error) {
-	all, _, err := tx.Datasets(d.WorkspaceID, store.Page{})
+	all, _, err := store.Datasets.List(tx, d.WorkspaceID, store.Page{})
 	if err != nil {
 		return "", err
 	}

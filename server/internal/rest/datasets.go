@@ -41,14 +41,14 @@ func datasetOf(d *store.Dataset) api.Dataset {
 }
 
 // ownDataset finds the dataset of the path.
-var ownDataset = one(callersWorkspace, "dataset_id", (*store.Tx).Dataset)
+var ownDataset = one(callersWorkspace, "dataset_id", store.Datasets.Read)
 
 // listDatasets lists the datasets of the workspace, those behind models too.
 func (h *Handlers) listDatasets(c *call.Call) (*call.Reply, error) {
 	if wanted := c.R.URL.Query().Get("type"); wanted != "" && wanted != datasetSQL {
 		return nil, problem.InvalidField("type", "must be %s: there are no datasets of another type", datasetSQL)
 	}
-	return list(callersWorkspace, (*store.Tx).Datasets, datasetOf)(c)
+	return list(callersWorkspace, store.Datasets.List, datasetOf)(c)
 }
 
 // createDataset stores a query whose columns its source has named.
@@ -92,7 +92,7 @@ func (h *Handlers) sourceFor(c *call.Call, id *int64, a *sources.Access) ([]api.
 	}
 	var src *store.Source
 	err := c.View(func(tx *store.Tx) (err error) {
-		if src, err = tx.Source(c.Who.WorkspaceID, *id); err == nil {
+		if src, err = store.Sources.Read(tx, c.Who.WorkspaceID, *id); err == nil {
 			*a, err = h.Sources.Access(tx, src)
 		}
 		return err
@@ -117,7 +117,7 @@ func noSource(id int64) []api.Problem {
 // createDatasetOf stores a dataset with what its query gives. The source is
 // looked up again: it may have been deleted while it was asked.
 func createDatasetOf(tx *store.Tx, d *store.Dataset, checked sources.CheckedQuery) error {
-	if _, err := tx.Source(d.WorkspaceID, d.SourceID); err != nil {
+	if _, err := store.Sources.Read(tx, d.WorkspaceID, d.SourceID); err != nil {
 		return err
 	}
 	slug, err := freeSlug(tx, d)
@@ -126,7 +126,7 @@ func createDatasetOf(tx *store.Tx, d *store.Dataset, checked sources.CheckedQuer
 	}
 	d.Slug = slug
 	checked.Set(tx, d)
-	return tx.CreateDataset(d)
+	return store.Datasets.Create(tx, d)
 }
 
 // apply sets name, description and query, and names what is wrong with them.
@@ -181,7 +181,7 @@ func (h *Handlers) updateDataset(c *call.Call, body datasetBody) (*call.Reply, e
 
 // accessByID is how to open a source of the caller's workspace.
 func (h *Handlers) accessByID(c *call.Call, tx *store.Tx, id int64) (sources.Access, error) {
-	src, err := tx.Source(c.Who.WorkspaceID, id)
+	src, err := store.Sources.Read(tx, c.Who.WorkspaceID, id)
 	if err != nil {
 		return sources.Access{}, err
 	}
@@ -205,7 +205,7 @@ func (h *Handlers) saveDataset(c *call.Call, a sources.Access, d *store.Dataset,
 		// Another client may have changed it while the source was asked. The body is
 		// laid over what is stored now, so updates that come together follow one
 		// another and each keeps what the other has set.
-		stored, err := tx.Dataset(d.WorkspaceID, d.ID)
+		stored, err := store.Datasets.Read(tx, d.WorkspaceID, d.ID)
 		if err != nil {
 			return err
 		}
@@ -214,7 +214,7 @@ func (h *Handlers) saveDataset(c *call.Call, a sources.Access, d *store.Dataset,
 		if body.Query != nil {
 			checked.Set(tx, d)
 		}
-		if err := tx.SaveDataset(d); err != nil {
+		if err := store.Datasets.Save(tx, d); err != nil {
 			return err
 		}
 		m, err := tx.ModelOfDataset(d.ID)
@@ -226,7 +226,7 @@ func (h *Handlers) saveDataset(c *call.Call, a sources.Access, d *store.Dataset,
 		}
 		model = m
 		follow(m, d)
-		return tx.SaveModel(m)
+		return store.Models.Save(tx, m)
 	})
 	return model, err
 }

@@ -25,7 +25,7 @@ func serviceConnectionIn(c *call.Call) (api.ServiceConnection, error) {
 }
 
 // ownDestination finds the destination of the path.
-var ownDestination = one(callersWorkspace, "destination_id", (*store.Tx).Destination)
+var ownDestination = one(callersWorkspace, "destination_id", store.Destinations.Read)
 
 // listDestinations shows the objects of the cache only: a list must not wait
 // for every destination in it.
@@ -34,7 +34,7 @@ func (h *Handlers) listDestinations(c *call.Call) (*call.Reply, error) {
 	shown := []*api.Destination{}
 	var total int64
 	err := c.View(func(tx *store.Tx) error {
-		rows, n, err := tx.Destinations(c.Who.WorkspaceID, page)
+		rows, n, err := store.Destinations.List(tx, c.Who.WorkspaceID, page)
 		if err != nil {
 			return err
 		}
@@ -216,7 +216,7 @@ func (h *Handlers) deleteDestination(c *call.Call) (*call.Reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = c.Update(func(tx *store.Tx) error { return tx.DeleteDestination(d.WorkspaceID, d.ID) })
+	err = c.Update(func(tx *store.Tx) error { return store.Destinations.Delete(tx, d.WorkspaceID, d.ID) })
 	if err != nil {
 		return nil, err
 	}

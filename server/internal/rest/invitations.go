@@ -72,7 +72,7 @@ func invitedWorkspaces(c *call.Call, tx *store.Tx, i *store.Invitation, body inv
 	seen := map[int64]bool{}
 	for n, w := range body.Workspaces {
 		field := fmt.Sprintf("workspaces[%d].id", n)
-		_, err := tx.Workspace(c.Who.OrganizationID, w.ID)
+		_, err := store.Workspaces.Read(tx, c.Who.OrganizationID, w.ID)
 		switch {
 		case errors.Is(err, store.ErrNotFound):
 			problems = append(problems, api.Problem{Field: field, Message: "there is no such workspace in the organization"})
@@ -119,7 +119,7 @@ func (h *Handlers) mailInvitation(tx *store.Tx, organizationID int64, workspaceI
 }
 
 // ownInvitation finds the invitation of the path.
-var ownInvitation = one(callersOrganization, "invitation_id", (*store.Tx).Invitation)
+var ownInvitation = one(callersOrganization, "invitation_id", store.Invitations.Read)
 
 // errClaimed refuses to change an invitation that has become a membership (spec 3).
 var errClaimed = problem.Refuse(http.StatusConflict, "the invitation was claimed; its role can no longer be changed")

@@ -31,7 +31,7 @@ func (h *Handlers) actOnLink(ctx context.Context, l *openLink, form url.Values) 
 	case linkSourceEdit:
 		var src *store.Source
 		err := h.Shared.Store.View(ctx, func(tx *store.Tx) (err error) {
-			src, err = tx.Source(l.WorkspaceID, *l.TargetID)
+			src, err = store.Sources.Read(tx, l.WorkspaceID, *l.TargetID)
 			return err
 		})
 		if err != nil {
@@ -42,7 +42,7 @@ func (h *Handlers) actOnLink(ctx context.Context, l *openLink, form url.Values) 
 	case linkDestinationEdit:
 		var d *store.Destination
 		err := h.Shared.Store.View(ctx, func(tx *store.Tx) (err error) {
-			d, err = tx.Destination(l.WorkspaceID, *l.TargetID)
+			d, err = store.Destinations.Read(tx, l.WorkspaceID, *l.TargetID)
 			return err
 		})
 		if err != nil {
@@ -207,7 +207,7 @@ func (h *Handlers) changeSegmentsByForm(ctx context.Context, l *openLink, form u
 	}
 	var d *store.Dataset
 	err = h.Shared.Store.View(ctx, func(tx *store.Tx) (err error) {
-		d, err = tx.Dataset(l.WorkspaceID, id)
+		d, err = store.Datasets.Read(tx, l.WorkspaceID, id)
 		return err
 	})
 	if err != nil {

@@ -142,21 +142,21 @@ func (h *Handlers) storedForm(tx *store.Tx, l *openLink) (linkPage, error) {
 	const keeps = "What you leave empty stays as it is."
 	switch l.Kind {
 	case linkSourceEdit:
-		src, err := tx.Source(l.WorkspaceID, *l.TargetID)
+		src, err := store.Sources.Read(tx, l.WorkspaceID, *l.TargetID)
 		if err != nil {
 			return linkPage{}, err
 		}
 		described := h.Sources.Described(src.Type)
 		return connectionForm("Change "+src.Name, keeps, src.Name, described.ConfigurationFields.Fields, true), nil
 	case linkDestinationEdit:
-		d, err := tx.Destination(l.WorkspaceID, *l.TargetID)
+		d, err := store.Destinations.Read(tx, l.WorkspaceID, *l.TargetID)
 		if err != nil {
 			return linkPage{}, err
 		}
 		connector, err := h.connectorOf(d.Type)
 		return connectionForm("Change "+d.Name, keeps, d.Name, connector.ConfigurationFields.Fields, true), err
 	case linkSyncEdit:
-		y, err := tx.Sync(l.WorkspaceID, *l.TargetID)
+		y, err := store.Syncs.Read(tx, l.WorkspaceID, *l.TargetID)
 		if err != nil {
 			return linkPage{}, err
 		}
@@ -205,7 +205,7 @@ const (
 // syncsForm is the page of the syncs of a workspace.
 func syncsForm(tx *store.Tx, l *openLink) (linkPage, error) {
 	page := linkPage{Title: "Syncs of " + l.who.Workspace.Name, Allow: "Allow"}
-	all, _, err := tx.Syncs(l.WorkspaceID, store.Page{Ascending: true})
+	all, _, err := store.Syncs.List(tx, l.WorkspaceID, store.Page{Ascending: true})
 	for _, y := range all {
 		change := formOption{syncPause, "pause"}
 		if y.Config.Paused {
@@ -225,7 +225,7 @@ func syncsForm(tx *store.Tx, l *openLink) (linkPage, error) {
 // segmentsForm is the page of the segments of a workspace.
 func segmentsForm(tx *store.Tx, l *openLink) (linkPage, error) {
 	page := linkPage{Title: "Segments of " + l.who.Workspace.Name, Allow: "Allow"}
-	all, _, err := tx.Datasets(l.WorkspaceID, store.Page{Ascending: true})
+	all, _, err := store.Datasets.List(tx, l.WorkspaceID, store.Page{Ascending: true})
 	if err != nil {
 		return page, err
 	}

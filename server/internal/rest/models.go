@@ -32,7 +32,7 @@ func modelOf(m *store.Model) api.Model {
 }
 
 // ownModel finds the model of the path below the source of the path.
-var ownModel = one(sourceOfPath, "model_id", (*store.Tx).Model)
+var ownModel = one(sourceOfPath, "model_id", store.Models.Read)
 
 // follow makes a model say what the dataset behind it says. The dataset is also
 // what stands for the query among the objects of the source.
@@ -75,7 +75,7 @@ func (h *Handlers) createModel(c *call.Call, body modelBody) (*call.Reply, error
 			return err
 		}
 		follow(m, d)
-		return tx.CreateModel(m)
+		return store.Models.Create(tx, m)
 	})
 	if err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ func (h *Handlers) updateModel(c *call.Call, body modelBody) (*call.Reply, error
 		if m, err = ownModel(c, tx); err != nil {
 			return err
 		}
-		if d, err = tx.Dataset(c.Who.WorkspaceID, m.DatasetID); err != nil {
+		if d, err = store.Datasets.Read(tx, c.Who.WorkspaceID, m.DatasetID); err != nil {
 			return err
 		}
 		a, err = h.accessByID(c, tx, m.SourceID)

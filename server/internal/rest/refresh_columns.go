@@ -22,7 +22,7 @@ func datasetOfModel(c *call.Call, tx *store.Tx) (*store.Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	return tx.Dataset(c.Who.WorkspaceID, m.DatasetID)
+	return store.Datasets.Read(tx, c.Who.WorkspaceID, m.DatasetID)
 }
 
 // refreshDataset asks the source again what the query of a dataset gives.
@@ -51,12 +51,12 @@ func (h *Handlers) reread(ctx context.Context, a sources.Access, d *store.Datase
 		return err
 	}
 	return h.Shared.Store.Update(ctx, func(tx *store.Tx) error {
-		stored, err := tx.Dataset(d.WorkspaceID, d.ID)
+		stored, err := store.Datasets.Read(tx, d.WorkspaceID, d.ID)
 		if err != nil || stored.Query != d.Query {
 			return err
 		}
 		checked.Set(tx, stored)
-		if err := tx.SaveDataset(stored); err != nil {
+		if err := store.Datasets.Save(tx, stored); err != nil {
 			return err
 		}
 		m, err := tx.ModelOfDataset(d.ID)
@@ -67,7 +67,7 @@ func (h *Handlers) reread(ctx context.Context, a sources.Access, d *store.Datase
 			return err
 		}
 		follow(m, stored)
-		return tx.SaveModel(m)
+		return store.Models.Save(tx, m)
 	})
 }
 

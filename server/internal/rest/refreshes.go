@@ -15,7 +15,7 @@ import (
 // startRefresh notes a refresh, runs it beside the call, and answers its key.
 func (h *Handlers) startRefresh(c *call.Call, kind string, target int64, work func(context.Context) error) (*call.Reply, error) {
 	r := &store.Refresh{WorkspaceID: c.Who.WorkspaceID, Kind: kind, TargetID: target, Status: store.RefreshProcessing, StartedAt: h.Clock.Now()}
-	if err := c.Update(func(tx *store.Tx) error { return tx.CreateRefresh(r) }); err != nil {
+	if err := c.Update(func(tx *store.Tx) error { return store.Refreshes.Create(tx, r) }); err != nil {
 		return nil, err
 	}
 	// The client asks for the status; it need not wait for a slow destination.
@@ -27,7 +27,7 @@ func (h *Handlers) startRefresh(c *call.Call, kind string, target int64, work fu
 			h.Log.Warn("refresh failed", "kind", kind, "target", target, "error", err)
 		}
 		r.CompletedAt = h.Clock.Now()
-		err := h.Shared.Store.Update(ctx, func(tx *store.Tx) error { return tx.SaveRefresh(r) })
+		err := h.Shared.Store.Update(ctx, func(tx *store.Tx) error { return store.Refreshes.Save(tx, r) })
 		// Who has deleted its target does not ask for it.
 		if err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, store.ErrNotFound) {
 			h.Log.Error("refresh cannot be noted", "kind", kind, "target", target, "error", err)

@@ -50,7 +50,7 @@ func segmentOf(g *store.Segment) api.FilterSegment {
 }
 
 // ownSegment finds the segment of the path below the source of the path.
-var ownSegment = one(sourceOfPath, "segment_id", (*store.Tx).Segment)
+var ownSegment = one(sourceOfPath, "segment_id", store.Segments.Read)
 
 // createFilterSegment stores a condition that the source has tried on its dataset.
 func (h *Handlers) createFilterSegment(c *call.Call, body segmentBody) (*call.Reply, error) {
@@ -91,7 +91,7 @@ func (h *Handlers) createFilterSegment(c *call.Call, body segmentBody) (*call.Re
 		if _, more, err := datasetFor(tx, src, &g.DatasetID); err != nil || len(more) > 0 {
 			return cmp.Or(err, error(problem.Invalid(more)))
 		}
-		return tx.CreateSegment(g)
+		return store.Segments.Create(tx, g)
 	})
 	if err != nil {
 		return nil, err
@@ -107,7 +107,7 @@ func datasetFor(tx *store.Tx, src *store.Source, id *int64) (*store.Dataset, []a
 	if id == nil {
 		return nil, problem("is required: the id of a dataset of the source"), nil
 	}
-	d, err := tx.Dataset(src.WorkspaceID, *id)
+	d, err := store.Datasets.Read(tx, src.WorkspaceID, *id)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return nil, problem("there is no dataset %d in this workspace", *id), nil
@@ -129,7 +129,7 @@ func (h *Handlers) updateFilterSegment(c *call.Call, body segmentBody) (*call.Re
 		if g, err = ownSegment(c, tx); err != nil {
 			return err
 		}
-		if d, err = tx.Dataset(c.Who.WorkspaceID, g.DatasetID); err != nil {
+		if d, err = store.Datasets.Read(tx, c.Who.WorkspaceID, g.DatasetID); err != nil {
 			return err
 		}
 		a, err = h.accessByID(c, tx, g.SourceID)
@@ -150,7 +150,7 @@ func (h *Handlers) updateFilterSegment(c *call.Call, body segmentBody) (*call.Re
 			return nil, err
 		}
 	}
-	if err := c.Update(func(tx *store.Tx) error { return tx.SaveSegment(g) }); err != nil {
+	if err := c.Update(func(tx *store.Tx) error { return store.Segments.Save(tx, g) }); err != nil {
 		return nil, err
 	}
 	return call.Updated(segmentOf(g))

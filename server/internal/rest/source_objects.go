@@ -38,7 +38,7 @@ func (h *Handlers) listSourceObjects(c *call.Call) (*call.Reply, error) {
 		if err != nil {
 			return err
 		}
-		_, models, err := tx.Models(src.ID, store.Page{PerPage: 1})
+		_, models, err := store.Models.List(tx, src.ID, store.Page{PerPage: 1})
 		if err != nil {
 			return err
 		}
@@ -74,7 +74,7 @@ func objectsOf(tx *store.Tx, src *store.Source) ([]sourceObject, error) {
 	for _, t := range tables {
 		objects = append(objects, sourceObject{t.CreatedAt, t.ID, tableNameOf(t)})
 	}
-	models, _, err := tx.Models(src.ID, store.Page{Ascending: true})
+	models, _, err := store.Models.List(tx, src.ID, store.Page{Ascending: true})
 	if err != nil {
 		return nil, err
 	}

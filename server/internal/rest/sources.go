@@ -35,7 +35,7 @@ func (h *Handlers) worksAs(src *store.Source) string {
 }
 
 // ownSource finds the source of the path in the caller's workspace.
-var ownSource = one(callersWorkspace, "source_id", (*store.Tx).Source)
+var ownSource = one(callersWorkspace, "source_id", store.Sources.Read)
 
 // createSource stores a connection whatever its test says, so that a source can
 // be set up before its network is; the result of the test tells.
@@ -129,7 +129,7 @@ func (h *Handlers) deleteSource(c *call.Call) (*call.Reply, error) {
 			return err
 		}
 		// The store would take models along; a client should decide about them.
-		_, models, err := tx.Models(src.ID, store.Page{PerPage: 1})
+		_, models, err := store.Models.List(tx, src.ID, store.Page{PerPage: 1})
 		if err != nil {
 			return err
 		}
@@ -137,7 +137,7 @@ func (h *Handlers) deleteSource(c *call.Call) (*call.Reply, error) {
 			return &store.InUseError{Kind: "source", ID: src.ID, By: "model", Count: int(models)}
 		}
 		a = sources.Access{ID: src.ID, Type: src.Type, Options: h.Sources.Options(src.ID)}
-		return tx.DeleteSource(src.WorkspaceID, src.ID)
+		return store.Sources.Delete(tx, src.WorkspaceID, src.ID)
 	})
 	if err != nil {
 		return nil, err

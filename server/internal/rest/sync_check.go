@@ -67,7 +67,7 @@ func (h *Handlers) checkDestination(c *call.Call, y *store.Sync, subject *mappin
 	at := y.Config.DestinationAttributes
 	var d *store.Destination
 	err := c.View(func(tx *store.Tx) (err error) {
-		d, err = tx.Destination(c.Who.WorkspaceID, at.ConnectionID)
+		d, err = store.Destinations.Read(tx, c.Who.WorkspaceID, at.ConnectionID)
 		return err
 	})
 	if errors.Is(err, store.ErrNotFound) {
@@ -123,7 +123,7 @@ func (h *Handlers) checkSequence(c *call.Call, y *store.Sync) ([]api.Problem, er
 		seen[at] = true
 		var before *store.Sync
 		err := c.View(func(tx *store.Tx) (err error) {
-			before, err = tx.Sync(c.Who.WorkspaceID, at)
+			before, err = store.Syncs.Read(tx, c.Who.WorkspaceID, at)
 			return err
 		})
 		if errors.Is(err, store.ErrNotFound) {

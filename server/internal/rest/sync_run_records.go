@@ -19,7 +19,7 @@ func (h *Handlers) fetchSyncRunRecords(c *call.Call) (*call.Reply, error) {
 	var y *store.Sync
 	err := c.View(func(tx *store.Tx) (err error) {
 		if run, err = tx.SyncRun(c.Who.WorkspaceID, c.ID("sync_run_id")); err == nil {
-			y, err = tx.Sync(c.Who.WorkspaceID, run.SyncID)
+			y, err = store.Syncs.Read(tx, c.Who.WorkspaceID, run.SyncID)
 		}
 		return err
 	})

@@ -30,11 +30,11 @@ func (h *Handlers) syncOf(y *store.Sync, update bool) any {
 }
 
 // ownSync finds the sync of the path.
-var ownSync = one(callersWorkspace, "sync_id", (*store.Tx).Sync)
+var ownSync = one(callersWorkspace, "sync_id", store.Syncs.Read)
 
 // syncOfPath is what runs belong to.
 func syncOfPath(c *call.Call, tx *store.Tx) (int64, error) {
-	y, err := tx.SyncHead(c.Who.WorkspaceID, c.ID("sync_id"))
+	y, err := store.Syncs.Head(tx, c.Who.WorkspaceID, c.ID("sync_id"))
 	return y.ID, err
 }
 
@@ -53,7 +53,7 @@ func (h *Handlers) listSyncs(c *call.Call) (*call.Reply, error) {
 	var l listedSyncs
 	var texts [][]byte
 	err := c.View(func(tx *store.Tx) (err error) {
-		if l.heads, l.total, err = tx.SyncHeads(at.workspaceID, at.page); err != nil {
+		if l.heads, l.total, err = store.Syncs.Heads(tx, at.workspaceID, at.page); err != nil {
 			return err
 		}
 		for _, head := range l.heads {
@@ -78,7 +78,7 @@ func (h *Handlers) renderedSync(tx *store.Tx, workspaceID int64, head store.Head
 	if text := h.replies.get(head.ID, head.Version); text != nil {
 		return text, nil
 	}
-	y, err := tx.Sync(workspaceID, head.ID)
+	y, err := store.Syncs.Read(tx, workspaceID, head.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func (h *Handlers) renderedSync(tx *store.Tx, workspaceID int64, head store.Head
 func (h *Handlers) fetchSync(c *call.Call) (*call.Reply, error) {
 	var text []byte
 	err := c.View(func(tx *store.Tx) error {
-		head, err := tx.SyncHead(c.Who.WorkspaceID, c.ID("sync_id"))
+		head, err := store.Syncs.Head(tx, c.Who.WorkspaceID, c.ID("sync_id"))
 		if err == nil {
 			text, err = h.renderedSync(tx, c.Who.WorkspaceID, head)
 		}
@@ -134,7 +134,7 @@ func onlyValidates(c *call.Call) bool {
 // createSync stores a valid configuration; it starts nothing.
 func (h *Handlers) createSync(c *call.Call) (*call.Reply, error) {
 	y := &store.Sync{WorkspaceID: c.Who.WorkspaceID, Status: api.SyncReady}
-	return h.configured(c, y, (*store.Tx).CreateSync, func() api.Reply {
+	return h.configured(c, y, store.Syncs.Create, func() api.Reply {
 		return api.Reply{Status: api.StatusCreated, Data: map[string]int64{"sync_id": y.ID}}
 	})
 }
@@ -187,7 +187,7 @@ func (h *Handlers) updateSync(c *call.Call) (*call.Reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	return h.configured(c, y, (*store.Tx).SaveSync, func() api.Reply {
+	return h.configured(c, y, store.Syncs.Save, func() api.Reply {
 		return api.Reply{Status: api.StatusUpdated, Data: h.syncOf(y, true)}
 	})
 }
@@ -232,7 +232,7 @@ func numberAlerts(y *store.Sync) {
 func (h *Handlers) deleteSync(c *call.Call) (*call.Reply, error) {
 	id := c.ID("sync_id")
 	err := c.Update(func(tx *store.Tx) error {
-		y, err := tx.Sync(c.Who.WorkspaceID, id)
+		y, err := store.Syncs.Read(tx, c.Who.WorkspaceID, id)
 		if err != nil {
 			return err
 		}
@@ -243,7 +243,7 @@ func (h *Handlers) deleteSync(c *call.Call) (*call.Reply, error) {
 		if !errors.Is(err, store.ErrNotFound) {
 			return err
 		}
-		return tx.DeleteSync(y.WorkspaceID, y.ID)
+		return store.Syncs.Delete(tx, y.WorkspaceID, y.ID)
 	})
 	if err != nil {
 		return nil, err

@@ -34,7 +34,7 @@ func ownTable(c *call.Call, tx *store.Tx) (*store.Source, *store.SourceTable, er
 	if err != nil {
 		return nil, nil, err
 	}
-	t, err := tx.SourceTable(src.ID, c.ID("table_id"))
+	t, err := store.SourceTables.Read(tx, src.ID, c.ID("table_id"))
 	if err == nil && t.Gone {
 		err = fmt.Errorf("table %d is gone: %w", t.ID, store.ErrNotFound)
 	}
@@ -102,7 +102,7 @@ func (h *Handlers) readColumns(ctx context.Context, a sources.Access, t *store.S
 		if changed, err := a.Changed(tx); changed || err != nil {
 			return err
 		}
-		stored, err := tx.SourceTable(a.ID, t.ID)
+		stored, err := store.SourceTables.Read(tx, a.ID, t.ID)
 		if err != nil {
 			return err
 		}
@@ -110,7 +110,7 @@ func (h *Handlers) readColumns(ctx context.Context, a sources.Access, t *store.S
 		if stored.Gone = missing != nil; !stored.Gone {
 			stored.Columns = columns
 		}
-		return tx.SaveSourceTable(stored)
+		return store.SourceTables.Save(tx, stored)
 	})
 	// A refresh of a table that is gone has failed, though the store is right.
 	return errors.Join(missing, err)

@@ -82,7 +82,7 @@ func topicOf(t *store.Topic) api.Topic {
 }
 
 // ownTopic finds the topic of the path below the source of the path.
-var ownTopic = one(sourceOfPath, "topic_id", (*store.Tx).Topic)
+var ownTopic = one(sourceOfPath, "topic_id", store.Topics.Read)
 
 // createTopic adds a topic to a source that streams; other sources have tables.
 func (h *Handlers) createTopic(c *call.Call, body topicBody) (*call.Reply, error) {
@@ -100,7 +100,7 @@ func (h *Handlers) createTopic(c *call.Call, body topicBody) (*call.Reply, error
 		if err := body.apply(c, t); err != nil {
 			return err
 		}
-		return tx.CreateTopic(t)
+		return store.Topics.Create(tx, t)
 	}); err != nil {
 		return nil, err
 	}
@@ -109,12 +109,12 @@ func (h *Handlers) createTopic(c *call.Call, body topicBody) (*call.Reply, error
 
 // deleteTopic removes a topic with its messages, unless a sync reads it.
 func deleteTopic(tx *store.Tx, sourceID, id int64) error {
-	t, err := tx.Topic(sourceID, id)
+	t, err := store.Topics.Read(tx, sourceID, id)
 	if err != nil {
 		return err
 	}
 	if err := tx.DeleteSetting(sources.RetentionSetting(t.ID)); err != nil {
 		return err
 	}
-	return tx.DeleteTopic(sourceID, id)
+	return store.Topics.Delete(tx, sourceID, id)
 }

@@ -115,7 +115,7 @@ func webhookOf(w *store.Webhook) api.Webhook {
 }
 
 // ownWebhook finds the webhook of the path.
-var ownWebhook = one(callersWorkspace, "webhook_id", (*store.Tx).Webhook)
+var ownWebhook = one(callersWorkspace, "webhook_id", store.Webhooks.Read)
 
 // createWebhook answers with the secret, which is never shown again.
 func (h *Handlers) createWebhook(c *call.Call, body webhookBody) (*call.Reply, error) {

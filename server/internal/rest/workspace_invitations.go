@@ -114,7 +114,7 @@ func (h *Handlers) inviteToWorkspace(c *call.Call, tx *store.Tx, w *store.Worksp
 			return nil, err
 		}
 	}
-	return i, tx.CreateWorkspaceInvitation(i)
+	return i, store.WorkspaceInvitations.Create(tx, i)
 }
 
 // apply sets the role that the user gets when claiming (spec 4.1.6); afterwards it cannot

@@ -56,10 +56,10 @@ func (h *Handlers) createWorkspace(c *call.Call, body workspaceBody) (*call.Repl
 	}
 	var key string
 	err := c.Update(func(tx *store.Tx) (err error) {
-		if err := tx.CreateWorkspace(w); err != nil {
+		if err := store.Workspaces.Create(tx, w); err != nil {
 			return err
 		}
-		if err := tx.CreateMembership(&store.Membership{WorkspaceID: w.ID, UserID: c.Who.User.ID, Role: api.RoleOwner}); err != nil {
+		if err := store.Memberships.Create(tx, &store.Membership{WorkspaceID: w.ID, UserID: c.Who.User.ID, Role: api.RoleOwner}); err != nil {
 			return err
 		}
 		key, err = tx.NewWorkspaceKey(w.ID)
@@ -76,7 +76,7 @@ func (h *Handlers) createWorkspace(c *call.Call, body workspaceBody) (*call.Repl
 }
 
 // ownWorkspace finds the workspace of the path within the caller's organization.
-var ownWorkspace = one(callersOrganization, "workspace_id", (*store.Tx).Workspace)
+var ownWorkspace = one(callersOrganization, "workspace_id", store.Workspaces.Read)
 
 // workspaceOfPath is what the lists of a workspace belong to.
 func workspaceOfPath(c *call.Call, tx *store.Tx) (int64, error) {

@@ -244,11 +244,11 @@ func (e *Engine) take(ctx context.Context, workspaceID, runID int64) (y *store.S
 			run = nil
 			return nil
 		}
-		if y, err = tx.Sync(workspaceID, run.SyncID); err != nil {
+		if y, err = store.Syncs.Read(tx, workspaceID, run.SyncID); err != nil {
 			return err
 		}
 		run.Run.Status = api.RunWorking
-		return tx.SaveSyncRun(run)
+		return store.SyncRuns.Save(tx, run)
 	})
 	return y, run, err
 }

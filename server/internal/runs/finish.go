@@ -53,7 +53,7 @@ func (e *Engine) Finish(ctx context.Context, y *store.Sync, run *store.SyncRun, 
 func (end *ending) record(tx *store.Tx) (err error) {
 	e, y, run := end.e, end.sync, end.run
 	end.describe()
-	if err := tx.SaveSyncRun(run); err != nil {
+	if err := store.SyncRuns.Save(tx, run); err != nil {
 		return err
 	}
 	if err := KeepMerged(tx, y.ID, run.ID, end.outcome); err != nil {

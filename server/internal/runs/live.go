@@ -82,7 +82,7 @@ func (l *Live) queue(tx *store.Tx, y *store.Sync, why string) (*store.SyncRun, e
 func (l *Live) catchUp(ctx context.Context, workspaceID, id int64) {
 	var run *store.SyncRun
 	err := l.Shared.Store.Update(ctx, func(tx *store.Tx) error {
-		y, err := tx.Sync(workspaceID, id)
+		y, err := store.Syncs.Read(tx, workspaceID, id)
 		if err != nil || !isLive(y) {
 			return err
 		}

@@ -26,7 +26,7 @@ func (k *Planner) Job(ctx context.Context, y *store.Sync, run *store.SyncRun, to
 	var sh sources.Shape
 	var problems []api.Problem
 	err = k.Shared.Store.View(ctx, func(tx *store.Tx) error {
-		if d, err = tx.Destination(y.WorkspaceID, y.DestinationID); err != nil {
+		if d, err = store.Destinations.Read(tx, y.WorkspaceID, y.DestinationID); err != nil {
 			return err
 		}
 		if credentials, err = tx.DestinationCredentials(d.ID); err != nil {
@@ -38,7 +38,7 @@ func (k *Planner) Job(ctx context.Context, y *store.Sync, run *store.SyncRun, to
 		if had, err = mergedOf(tx, y.ID); err != nil {
 			return err
 		}
-		src, err := tx.Source(y.WorkspaceID, y.SourceID)
+		src, err := store.Sources.Read(tx, y.WorkspaceID, y.SourceID)
 		if err != nil {
 			return err
 		}

@@ -149,7 +149,7 @@ func (n *progressNote) save(tx *store.Tx, id int64) error {
 	if n.at.Counters != (executor.Counters{}) {
 		countersOf(&kept.Run, n.at.Counters)
 	}
-	return tx.SaveSyncRun(kept)
+	return store.SyncRuns.Save(tx, kept)
 }
 
 func (e *Engine) worksOn(runID int64) bool {

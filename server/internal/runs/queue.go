@@ -21,7 +21,7 @@ func (e *Engine) Queue(tx *store.Tx, run *store.SyncRun, full bool, reason api.T
 	case !errors.Is(err, store.ErrNotFound):
 		return err
 	}
-	return tx.CreateSyncRun(run)
+	return store.SyncRuns.Create(tx, run)
 }
 
 // Launch lets a queued run work, when it is stored; one that was skipped stays so.
@@ -44,9 +44,9 @@ func (e *Engine) CallOff(ctx context.Context, tx *store.Tx, run *store.SyncRun) 
 	run.Run.Status, run.Run.Canceled = api.RunFailed, true
 	run.Run.ErrorCode, run.Run.ErrorMessage = api.Ptr(CodeCanceled), api.Ptr("The run was cancelled through the API")
 	run.Run.CompletedAt = api.At(e.Clock.Now())
-	y, err := tx.Sync(run.WorkspaceID, run.SyncID)
+	y, err := store.Syncs.Read(tx, run.WorkspaceID, run.SyncID)
 	if err != nil {
 		return nil, err
 	}
-	return func() { e.Lifecycle.Ended(ctx, y, run) }, tx.SaveSyncRun(run)
+	return func() { e.Lifecycle.Ended(ctx, y, run) }, store.SyncRuns.Save(tx, run)
 }

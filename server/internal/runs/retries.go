@@ -177,7 +177,7 @@ func (p *Retries) resumeAll(ctx context.Context) error {
 func (p *Retries) due(ctx context.Context, workspaceID, syncID, failed int64) {
 	run := &store.SyncRun{WorkspaceID: workspaceID, SyncID: syncID}
 	err := p.Shared.Store.Update(ctx, func(tx *store.Tx) error {
-		y, err := tx.Sync(workspaceID, syncID)
+		y, err := store.Syncs.Read(tx, workspaceID, syncID)
 		if err != nil {
 			return err
 		}

@@ -173,7 +173,7 @@ func (p *Schedule) start(ctx context.Context, most int64) (runs []*store.SyncRun
 			return err
 		}
 		for _, d := range dues {
-			y, err := tx.Sync(d.WorkspaceID, d.SyncID)
+			y, err := store.Syncs.Read(tx, d.WorkspaceID, d.SyncID)
 			if err != nil {
 				return err
 			}

@@ -79,10 +79,10 @@ func (x *exporter) organization(o *store.Organization) (entry pairs, err error) 
 	var workspaces []*store.Workspace
 	memberships := map[int64]map[string]any{}
 	err = x.s.Shared.Store.View(x.ctx, func(tx *store.Tx) (err error) {
-		if users, err = store.EveryOf(tx.Users, o.ID); err != nil {
+		if users, err = store.Users.All(tx, o.ID); err != nil {
 			return err
 		}
-		if workspaces, err = store.EveryOf(tx.Workspaces, o.ID); err != nil {
+		if workspaces, err = store.Workspaces.All(tx, o.ID); err != nil {
 			return err
 		}
 		for _, w := range workspaces {

@@ -156,11 +156,11 @@ func everyPage[T any](x *exporter, who call.Principal, operation string) (all []
 func (x *exporter) objects(tx *store.Tx, sources []connectionEntry, names seedNames) error {
 	for i := range sources {
 		one := &sources[i]
-		models, err := store.EveryOf(tx.Models, one.id)
+		models, err := store.Models.All(tx, one.id)
 		if err != nil {
 			return err
 		}
-		topics, err := store.EveryOf(tx.Topics, one.id)
+		topics, err := store.Topics.All(tx, one.id)
 		if err != nil {
 			return err
 		}

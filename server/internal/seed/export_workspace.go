@@ -24,7 +24,7 @@ func (x *exporter) workspace(w *store.Workspace) (pairs, error) {
 		if err := x.objects(tx, sources, names); err != nil {
 			return err
 		}
-		rows, err := store.EveryOf(tx.Datasets, w.ID)
+		rows, err := store.Datasets.All(tx, w.ID)
 		if err != nil {
 			return err
 		}
@@ -36,14 +36,14 @@ func (x *exporter) workspace(w *store.Workspace) (pairs, error) {
 			}
 			datasets = append(datasets, pairs{{"name", d.Name}, {"source", names.sources[d.SourceID]}, {"query", d.Query}, {"description", api.Value(d.Description)}})
 		}
-		all, err := store.EveryOf(tx.Syncs, w.ID)
+		all, err := store.Syncs.All(tx, w.ID)
 		if err != nil {
 			return err
 		}
 		for _, y := range all {
 			syncs = append(syncs, names.sync(y))
 		}
-		webhooks, err := store.EveryOf(tx.Webhooks, w.ID)
+		webhooks, err := store.Webhooks.All(tx, w.ID)
 		for _, h := range webhooks {
 			hooks = append(hooks, pairs{{"name", h.Name}, {"endpoint", replaceURL}, {"events", anything(h.Events)}})
 		}

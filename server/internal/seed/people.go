@@ -50,7 +50,7 @@ func (p *planter) user(wanted userEntry) (made SeededUser, err error) {
 		u.Notifications = *wanted.Notifications
 	}
 	err = p.s.Shared.Store.Update(p.ctx, func(tx *store.Tx) error {
-		if err := tx.CreateUser(u); err != nil {
+		if err := store.Users.Create(tx, u); err != nil {
 			return err
 		}
 		for _, name := range strictjson.SortedKeys(wanted.Workspaces) {
@@ -64,7 +64,7 @@ func (p *planter) user(wanted userEntry) (made SeededUser, err error) {
 		return err
 	})
 	if err == nil {
-		p.made(func(tx *store.Tx) error { return tx.DeleteUser(p.organizationID, u.ID) }, organizations.Outside{})
+		p.made(func(tx *store.Tx) error { return store.Users.Delete(tx, p.organizationID, u.ID) }, organizations.Outside{})
 	}
 	return made, err
 }
@@ -89,7 +89,7 @@ func (p *planter) invite(wanted invitationEntry) (int64, error) {
 	})
 	if err == nil {
 		p.made(func(tx *store.Tx) error {
-			return errors.Join(p.uninvite(tx, wanted.Email, roles, before), tx.DeleteInvitation(p.organizationID, id))
+			return errors.Join(p.uninvite(tx, wanted.Email, roles, before), store.Invitations.Delete(tx, p.organizationID, id))
 		}, organizations.Outside{})
 	}
 	return id, err

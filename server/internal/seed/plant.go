@@ -181,10 +181,10 @@ func (p *planter) takeFirst(made *SeededOrganization) error {
 func (p *planter) look(adminID int64) error {
 	p.workspaces = map[string]*store.Workspace{}
 	return p.s.Shared.Store.View(p.ctx, func(tx *store.Tx) (err error) {
-		if p.admin, err = tx.User(p.organizationID, adminID); err != nil {
+		if p.admin, err = store.Users.Read(tx, p.organizationID, adminID); err != nil {
 			return err
 		}
-		rows, err := store.EveryOf(tx.Workspaces, p.organizationID)
+		rows, err := store.Workspaces.All(tx, p.organizationID)
 		for _, w := range rows {
 			p.workspaces[w.Name] = w
 		}
@@ -225,7 +225,7 @@ func (p *planter) prepareWorkspace(wanted workspaceEntry) error {
 	if err != nil {
 		return err
 	}
-	p.made(func(tx *store.Tx) error { return tx.DeleteWorkspace(p.organizationID, id) }, organizations.Outside{})
+	p.made(func(tx *store.Tx) error { return store.Workspaces.Delete(tx, p.organizationID, id) }, organizations.Outside{})
 	return p.look(p.admin.ID)
 }
 

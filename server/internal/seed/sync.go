@@ -39,7 +39,7 @@ func (b *workspaceSeed) syncs(wanted workspaceEntry) error {
 			return err
 		}
 		b.seeded.Syncs[name] = id
-		b.made(func(tx *store.Tx) error { return tx.DeleteSync(b.w.ID, id) }, organizations.Outside{Syncs: []int64{id}})
+		b.made(func(tx *store.Tx) error { return store.Syncs.Delete(tx, b.w.ID, id) }, organizations.Outside{Syncs: []int64{id}})
 		return nil
 	})
 }

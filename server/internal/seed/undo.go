@@ -97,12 +97,12 @@ func (p *planter) membershipsOf(email string, workspaces map[int64]string) (befo
 
 // renotify puts back whom a workspace tells, unless that was changed since.
 func (p *planter) renotify(tx *store.Tx, before *store.Workspace, seeded []string) error {
-	w, err := tx.Workspace(p.organizationID, before.ID)
+	w, err := store.Workspaces.Read(tx, p.organizationID, before.ID)
 	if err != nil || !slices.Equal(w.NotificationEmails, seeded) {
 		return err
 	}
 	w.NotificationEmails = before.NotificationEmails
-	return tx.SaveWorkspace(w)
+	return store.Workspaces.Save(tx, w)
 }
 
 // uninvite takes back what an invitation has made besides itself: memberships, or
@@ -114,19 +114,19 @@ func (p *planter) uninvite(tx *store.Tx, email string, roles map[int64]string, b
 		case err != nil:
 		case now.Role != roles[m.WorkspaceID]: // it was changed since
 		case m.ID == 0:
-			err = tx.DeleteMembership(m.WorkspaceID, now.ID)
+			err = store.Memberships.Delete(tx, m.WorkspaceID, now.ID)
 		case m.Role != now.Role:
 			now.Role = m.Role
-			err = tx.SaveMembership(now)
+			err = store.Memberships.Save(tx, now)
 		}
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return err
 		}
 	}
-	sent, err := store.EveryOf(tx.Mails, p.organizationID)
+	sent, err := store.Mails.All(tx, p.organizationID)
 	for _, m := range sent {
 		if err == nil && m.Kind == organizations.InvitationMail && m.To[0] == strings.TrimSpace(email) && !m.CreatedAt.Before(p.undo.since) {
-			err = tx.DeleteMail(p.organizationID, m.ID)
+			err = store.Mails.Delete(tx, p.organizationID, m.ID)
 		}
 	}
 	return err

@@ -102,7 +102,7 @@ func (b *workspaceSeed) sources(wanted workspaceEntry) error {
 		err := each(&inner, "models", src.Models, func(m modelEntry) string { return m.Name }, func(m modelEntry) error {
 			_, err := b.add(b.seeded.Models, m.Name, "createModel", path, withoutEmpty(map[string]any{
 				"name": m.Name, "query": m.Query, "description": m.Description,
-			}), func(tx *store.Tx, id int64) error { return tx.DeleteModel(path["source_id"], id) }, nil)
+			}), func(tx *store.Tx, id int64) error { return store.Models.Delete(tx, path["source_id"], id) }, nil)
 			return err
 		})
 		if err != nil {
@@ -133,7 +133,7 @@ func (b *workspaceSeed) source(src sourceEntry) error {
 	}
 	id, err := b.add(b.seeded.Sources, src.Name, "createSource", nil, map[string]any{"connection": withoutEmpty(map[string]any{
 		"name": src.Name, "type": src.Type, "sync_engine": src.SyncEngine, "credentials": src.Credentials,
-	})}, func(tx *store.Tx, id int64) error { return tx.DeleteSource(b.w.ID, id) }, func(id int64) organizations.Outside {
+	})}, func(tx *store.Tx, id int64) error { return store.Sources.Delete(tx, b.w.ID, id) }, func(id int64) organizations.Outside {
 		return organizations.Outside{Sources: []*store.Source{{Row: store.Row{ID: id}, Type: src.Type}}}
 	})
 	if err != nil || src.Execute == "" {
@@ -141,7 +141,7 @@ func (b *workspaceSeed) source(src sourceEntry) error {
 	}
 	var access sources.Access
 	err = b.s.Shared.Store.View(b.ctx, func(tx *store.Tx) error {
-		stored, err := tx.Source(b.w.ID, id)
+		stored, err := store.Sources.Read(tx, b.w.ID, id)
 		if err == nil {
 			access, err = b.s.Sources.Access(tx, stored)
 		}
@@ -164,7 +164,7 @@ func (b *workspaceSeed) topic(path map[string]int64, t topicEntry) error {
 		body["sample_message"] = t.SampleMessage
 	}
 	id, err := b.add(b.seeded.Topics, t.Name, "createTopic", path, body,
-		func(tx *store.Tx, id int64) error { return tx.DeleteTopic(path["source_id"], id) }, nil)
+		func(tx *store.Tx, id int64) error { return store.Topics.Delete(tx, path["source_id"], id) }, nil)
 	if err != nil || len(t.Messages) == 0 {
 		return err
 	}
@@ -191,7 +191,7 @@ func (b *workspaceSeed) datasets(wanted workspaceEntry) error {
 		}
 		_, err = b.add(b.seeded.Datasets, d.Name, "createDataset", nil, withoutEmpty(map[string]any{
 			"name": d.Name, "type": "sql", "source_id": sourceID, "query": d.Query, "description": d.Description,
-		}), func(tx *store.Tx, id int64) error { return tx.DeleteDataset(b.w.ID, id) }, nil)
+		}), func(tx *store.Tx, id int64) error { return store.Datasets.Delete(tx, b.w.ID, id) }, nil)
 		return err
 	})
 }
@@ -205,7 +205,7 @@ func (b *workspaceSeed) destinations(wanted workspaceEntry) error {
 		}
 		_, err := b.add(b.seeded.Destinations, d.Name, "createDestination", nil, map[string]any{"service_connection": withoutEmpty(map[string]any{
 			"name": d.Name, "type": d.Type, "credentials": d.Credentials,
-		})}, func(tx *store.Tx, id int64) error { return tx.DeleteDestination(b.w.ID, id) }, func(id int64) organizations.Outside {
+		})}, func(tx *store.Tx, id int64) error { return store.Destinations.Delete(tx, b.w.ID, id) }, func(id int64) organizations.Outside {
 			return organizations.Outside{Destinations: []*store.Destination{{Row: store.Row{ID: id}, Type: d.Type}}}
 		})
 		return err
@@ -228,7 +228,7 @@ func (b *workspaceSeed) webhooks(wanted workspaceEntry) error {
 				Secret string `json:"secret"`
 			} `json:"data"`
 		}
-		b.made(func(tx *store.Tx) error { return tx.DeleteWebhook(b.w.ID, id) }, organizations.Outside{})
+		b.made(func(tx *store.Tx) error { return store.Webhooks.Delete(tx, b.w.ID, id) }, organizations.Outside{})
 		err = json.Unmarshal(text, &made)
 		b.seeded.Webhooks[name] = SeededWebhook{ID: id, Secret: made.Data.Secret}
 		return err
@@ -270,7 +270,7 @@ func (b *workspaceSeed) invitations(wanted workspaceEntry) error {
 			for n, one := range made.Invitations {
 				b.seeded.Invitations[one.Email] = one.ID
 				b.made(func(tx *store.Tx) error {
-					return errors.Join(b.uninvite(tx, one.Email, roles, before[i.Emails[n]]), tx.DeleteWorkspaceInvitation(b.w.ID, one.ID))
+					return errors.Join(b.uninvite(tx, one.Email, roles, before[i.Emails[n]]), store.WorkspaceInvitations.Delete(tx, b.w.ID, one.ID))
 				}, organizations.Outside{})
 			}
 			return err

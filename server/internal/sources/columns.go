@@ -59,12 +59,12 @@ func SameColumns(a, b []api.Column) bool {
 // shown without a refresh.
 func StoreColumns(tx *store.Tx, y *store.Sync, sh *Shape) error {
 	if sh.DatasetID != nil {
-		d, err := tx.Dataset(y.WorkspaceID, *sh.DatasetID)
+		d, err := store.Datasets.Read(tx, y.WorkspaceID, *sh.DatasetID)
 		if err != nil {
 			return err
 		}
 		d.Columns = sh.Columns
-		return tx.SaveDataset(d)
+		return store.Datasets.Save(tx, d)
 	}
 	o := sh.Object
 	t, err := FindTable(tx, sh.Source, *o.TableCatalog, *o.TableSchema, *o.TableName)
@@ -72,14 +72,14 @@ func StoreColumns(tx *store.Tx, y *store.Sync, sh *Shape) error {
 		return err
 	}
 	t.Columns = sh.Columns
-	return tx.SaveSourceTable(t)
+	return store.SourceTables.Save(tx, t)
 }
 
 // Keep keeps with the sync what a run has found of the columns and the mappings that it
 // has made, so that they are shown; planned: the run came so far as to make them. A sync
 // that a client has changed meanwhile gets those of its next run.
 func (w *ColumnWatch) Keep(tx *store.Tx, y *store.Sync, planned bool, generated []api.Mapping) error {
-	now, err := tx.Sync(y.WorkspaceID, y.ID)
+	now, err := store.Syncs.Read(tx, y.WorkspaceID, y.ID)
 	if err != nil || !reflect.DeepEqual(now.Config, y.Config) {
 		return err
 	}
@@ -100,12 +100,12 @@ func (w *ColumnWatch) Keep(tx *store.Tx, y *store.Sync, planned bool, generated 
 // Pause stops a sync whose columns have changed, unless a client has changed its
 // policy meanwhile; nil: it goes on.
 func Pause(tx *store.Tx, y *store.Sync) (*store.Sync, error) {
-	now, err := tx.Sync(y.WorkspaceID, y.ID)
+	now, err := store.Syncs.Read(tx, y.WorkspaceID, y.ID)
 	if err != nil || now.Config.Paused || ColumnPolicy(&now.Config) != api.SchemaPause {
 		return nil, err
 	}
 	now.Config.Paused = true
-	if err := tx.SaveSync(now); err != nil {
+	if err := store.Syncs.Save(tx, now); err != nil {
 		return nil, err
 	}
 	return now, nil

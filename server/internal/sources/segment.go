@@ -46,7 +46,7 @@ func (k *Sources) namedSegment(c *call.Call, at *api.SourceAttributes) ([]api.Pr
 	}
 	var g *store.Segment
 	err := c.View(func(tx *store.Tx) (err error) {
-		g, err = tx.Segment(at.ConnectionID, *at.FilterSegmentID)
+		g, err = store.Segments.Read(tx, at.ConnectionID, *at.FilterSegmentID)
 		return err
 	})
 	if errors.Is(err, store.ErrNotFound) {
@@ -71,7 +71,7 @@ func (f *Shape) segment(tx *store.Tx, id int64) ([]api.Problem, error) {
 	if f.Object.Type != api.ObjectDataset {
 		return nil, nil // refused by the rules about the configuration
 	}
-	g, err := tx.Segment(f.Source.ID, id)
+	g, err := store.Segments.Read(tx, f.Source.ID, id)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return noSegment(f.Source.ID, id), nil

@@ -65,7 +65,7 @@ const (
 // ShapeOf is sourceShape within a transaction and by what the store knows. The
 // source is there, with a problem too, when only the object is wrong.
 func (k *Sources) ShapeOf(tx *store.Tx, workspaceID int64, at api.SourceAttributes) (Shape, []api.Problem, error) {
-	src, err := tx.Source(workspaceID, at.ConnectionID)
+	src, err := store.Sources.Read(tx, workspaceID, at.ConnectionID)
 	if errors.Is(err, store.ErrNotFound) {
 		return Shape{}, []api.Problem{{
 			Field:   "source_attributes.connection_id",
@@ -113,7 +113,7 @@ func missing(err error, field, format string, args ...any) ([]api.Problem, error
 // table finds a table by its three names, or by its id alone.
 func (f *Shape) table(tx *store.Tx, o api.SourceObject) ([]api.Problem, error) {
 	if o.ID != nil && o.TableName == nil {
-		t, err := tx.SourceTable(f.Source.ID, *o.ID)
+		t, err := store.SourceTables.Read(tx, f.Source.ID, *o.ID)
 		if err == nil && t.Gone {
 			err = store.ErrNotFound
 		}
@@ -180,7 +180,7 @@ func (f *Shape) dataset(tx *store.Tx, o api.SourceObject) ([]api.Problem, error)
 	if o.ID == nil {
 		return absent(".id", "is required for a dataset"), nil
 	}
-	d, err := tx.Dataset(f.Source.WorkspaceID, *o.ID)
+	d, err := store.Datasets.Read(tx, f.Source.WorkspaceID, *o.ID)
 	if err != nil {
 		return missing(err, ".id", "there is no dataset %d in this workspace", *o.ID)
 	}
@@ -199,7 +199,7 @@ func (f *Shape) model(tx *store.Tx, o api.SourceObject) ([]api.Problem, error) {
 	if err != nil || len(problems) > 0 {
 		return problems, err
 	}
-	d, err := tx.Dataset(f.Source.WorkspaceID, m.DatasetID)
+	d, err := store.Datasets.Read(tx, f.Source.WorkspaceID, m.DatasetID)
 	if err != nil {
 		return nil, err
 	}
@@ -214,7 +214,7 @@ func (f *Shape) model(tx *store.Tx, o api.SourceObject) ([]api.Problem, error) {
 func (f *Shape) findModel(tx *store.Tx, o api.SourceObject) (*store.Model, []api.Problem, error) {
 	switch {
 	case o.ID != nil: // wins over the name, which a reply showed and may be old
-		m, err := tx.Model(f.Source.ID, *o.ID)
+		m, err := store.Models.Read(tx, f.Source.ID, *o.ID)
 		problems, err := missing(err, ".id", "source %d has no model %d", f.Source.ID, *o.ID)
 		return m, problems, err
 	case o.Name != nil:
@@ -230,7 +230,7 @@ func (f *Shape) topic(tx *store.Tx, o api.SourceObject) ([]api.Problem, error) {
 	if o.ID == nil {
 		return absent(".id", "is required for a topic"), nil
 	}
-	t, err := tx.Topic(f.Source.ID, *o.ID)
+	t, err := store.Topics.Read(tx, f.Source.ID, *o.ID)
 	if err != nil {
 		return missing(err, ".id", "source %d has no topic %d", f.Source.ID, *o.ID)
 	}

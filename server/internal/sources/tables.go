@@ -32,7 +32,7 @@ func (k *Sources) Rediscover(ctx context.Context, a Access) error {
 // Changed tells that the connection is not what it was when it was asked: its
 // update has discovered what it leads to now.
 func (a Access) Changed(tx *store.Tx) (bool, error) {
-	src, err := tx.Source(a.workspaceID, a.ID)
+	src, err := store.Sources.Read(tx, a.workspaceID, a.ID)
 	if err != nil {
 		return false, err
 	}

@@ -22,7 +22,7 @@ func benchStores(b *testing.B, run func(b *testing.B, s *Store, workspace, sync 
 				for i := range 9_999 {
 					sync := *w.Sync
 					sync.Config.Label = api.Ptr(fmt.Sprint("sync ", i))
-					require.NoError(b, tx.CreateSync(&sync))
+					require.NoError(b, Syncs.Create(tx, &sync))
 				}
 			})
 			b.ReportAllocs()
@@ -38,7 +38,7 @@ func BenchmarkReadSync(b *testing.B) {
 		b.RunParallel(func(pb *testing.PB) {
 			for pb.Next() {
 				require.NoError(b, s.View(ctx, func(tx *Tx) error {
-					_, err := tx.Sync(workspace, sync)
+					_, err := Syncs.Read(tx, workspace, sync)
 					return err
 				}))
 			}
@@ -52,7 +52,7 @@ func BenchmarkSyncHead(b *testing.B) {
 		b.RunParallel(func(pb *testing.PB) {
 			for pb.Next() {
 				require.NoError(b, s.View(ctx, func(tx *Tx) error {
-					_, err := tx.SyncHead(workspace, sync)
+					_, err := Syncs.Head(tx, workspace, sync)
 					return err
 				}))
 			}
@@ -67,7 +67,7 @@ func BenchmarkListSyncs(b *testing.B) {
 			benchStores(b, func(b *testing.B, s *Store, workspace, _ int64) {
 				for range b.N {
 					require.NoError(b, s.View(b.Context(), func(tx *Tx) error {
-						found, total, err := tx.Syncs(workspace, Page{Number: page, PerPage: 100})
+						found, total, err := Syncs.List(tx, workspace, Page{Number: page, PerPage: 100})
 						require.Len(b, found, 100)
 						require.EqualValues(b, 10_000, total)
 						return err
@@ -85,7 +85,7 @@ func BenchmarkSyncHeads(b *testing.B) {
 			benchStores(b, func(b *testing.B, s *Store, workspace, _ int64) {
 				for range b.N {
 					require.NoError(b, s.View(b.Context(), func(tx *Tx) error {
-						found, _, err := tx.SyncHeads(workspace, Page{Number: page, PerPage: 100})
+						found, _, err := Syncs.Heads(tx, workspace, Page{Number: page, PerPage: 100})
 						require.Len(b, found, 100)
 						return err
 					}))

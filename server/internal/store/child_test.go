@@ -110,12 +110,12 @@ func writeRound(tx *Tx) error {
 		return err
 	}
 	for range mailsPerRound {
-		if err := tx.CreateMail(&Mail{OrganizationID: o.ID, Text: fmt.Sprintf("%2000d", rounds)}); err != nil {
+		if err := Mails.Create(tx, &Mail{OrganizationID: o.ID, Text: fmt.Sprintf("%2000d", rounds)}); err != nil {
 			return err
 		}
 	}
 	w := &Workspace{OrganizationID: o.ID, Name: "w"}
-	if err := tx.CreateWorkspace(w); err != nil {
+	if err := Workspaces.Create(tx, w); err != nil {
 		return err
 	}
 	if _, err := tx.NewWorkspaceKey(w.ID); err != nil {
@@ -150,10 +150,10 @@ func requireWhole(t testing.TB, s *Store) int {
 		require.EqualValues(t, rounds, total)
 		for i, o := range all {
 			require.Equal(t, fmt.Sprint(i+1), o.Name)
-			_, mails, err := tx.Mails(o.ID, Page{PerPage: 1})
+			_, mails, err := Mails.List(tx, o.ID, Page{PerPage: 1})
 			require.NoError(t, err)
 			require.EqualValues(t, mailsPerRound, mails)
-			workspaces, _, err := tx.Workspaces(o.ID, Page{})
+			workspaces, _, err := Workspaces.List(tx, o.ID, Page{})
 			require.NoError(t, err)
 			require.Len(t, workspaces, 1)
 			key, err := tx.WorkspaceKey(workspaces[0].ID)

@@ -21,7 +21,8 @@ type Dataset struct {
 	RecordCountAt     time.Time
 }
 
-var datasets = define(table[Dataset]{
+// Datasets belong to a workspace. A model goes with its dataset.
+var Datasets = define(Table[Dataset]{
 	name: "datasets", kind: "dataset", scope: "workspace_id", counted: true,
 	columns: []string{"workspace_id", "source_id", "name", "description", "query", "slug", "columns",
 		"cached_record_count", "record_count_at"},
@@ -30,33 +31,5 @@ var datasets = define(table[Dataset]{
 			&d.CachedRecordCount, &d.RecordCountAt}
 	},
 	duplicate: func(d *Dataset) (string, string) { return "slug", d.Slug },
+	uses:      []use{{"sync", "SELECT count(*) FROM syncs WHERE dataset_id = ?"}},
 })
-
-// CreateDataset stores a new dataset; *DuplicateError for a slug that the
-// workspace has already.
-func (tx *Tx) CreateDataset(d *Dataset) error { return datasets.create(tx, d) }
-
-// SaveDataset stores a changed dataset.
-func (tx *Tx) SaveDataset(d *Dataset) error { return datasets.save(tx, d) }
-
-// Dataset reads one dataset of a workspace.
-func (tx *Tx) Dataset(workspaceID, id int64) (*Dataset, error) {
-	return datasets.one(tx, "id = ? AND workspace_id = ?", id, workspaceID)
-}
-
-// Datasets lists the datasets of a workspace.
-func (tx *Tx) Datasets(workspaceID int64, p Page) ([]*Dataset, int64, error) {
-	return datasets.list(tx, p, workspaceID)
-}
-
-// DeleteDataset deletes a dataset, and its model when it belongs to one;
-// *InUseError while a sync reads from it.
-func (tx *Tx) DeleteDataset(workspaceID, id int64) error {
-	if _, err := datasets.head(tx, workspaceID, id); err != nil {
-		return err
-	}
-	if err := tx.unused("dataset", id, use{"sync", "SELECT count(*) FROM syncs WHERE dataset_id = ?"}); err != nil {
-		return err
-	}
-	return datasets.delete(tx, workspaceID, id)
-}

@@ -21,17 +21,19 @@ type Destination struct {
 	TestedAt      time.Time
 }
 
-var destinations = define(table[Destination]{
+// Destinations belong to a workspace. The cached objects of one go with it.
+var Destinations = define(Table[Destination]{
 	name: "destinations", kind: "destination", scope: "workspace_id", counted: true,
 	columns: []string{"workspace_id", "name", "type", "test_results", "test_succeeded", "tested_at"},
 	cells: func(d *Destination) []any {
 		return []any{&d.WorkspaceID, &d.Name, &d.Type, &d.TestResults, &d.TestSucceeded, &d.TestedAt}
 	},
+	uses: []use{{"sync", "SELECT count(*) FROM syncs WHERE destination_id = ?"}},
 })
 
 // CreateDestination stores a new destination with its credentials.
 func (tx *Tx) CreateDestination(d *Destination, credentials map[string]json.RawMessage) error {
-	if err := destinations.create(tx, d); err != nil {
+	if err := Destinations.Create(tx, d); err != nil {
 		return err
 	}
 	return tx.putCredentials(d.WorkspaceID, "destinations", d.ID, credentials)
@@ -40,39 +42,16 @@ func (tx *Tx) CreateDestination(d *Destination, credentials map[string]json.RawM
 // SaveDestination stores a changed destination; nil credentials keep the ones
 // that are stored.
 func (tx *Tx) SaveDestination(d *Destination, credentials map[string]json.RawMessage) error {
-	if err := destinations.save(tx, d); err != nil {
+	if err := Destinations.Save(tx, d); err != nil {
 		return err
 	}
 	return tx.putCredentials(d.WorkspaceID, "destinations", d.ID, credentials)
-}
-
-// Destination reads one destination of a workspace.
-func (tx *Tx) Destination(workspaceID, id int64) (*Destination, error) {
-	return destinations.one(tx, "id = ? AND workspace_id = ?", id, workspaceID)
-}
-
-// Destinations lists the destinations of a workspace.
-func (tx *Tx) Destinations(workspaceID int64, p Page) ([]*Destination, int64, error) {
-	return destinations.list(tx, p, workspaceID)
 }
 
 // DestinationCredentials opens the credentials of a destination; nil when it has
 // none. They are secrets.
 func (tx *Tx) DestinationCredentials(id int64) (map[string]json.RawMessage, error) {
 	return tx.credentials("destinations", id)
-}
-
-// DeleteDestination deletes a destination with its cache; *InUseError while a
-// sync writes to it.
-func (tx *Tx) DeleteDestination(workspaceID, id int64) error {
-	if _, err := destinations.head(tx, workspaceID, id); err != nil {
-		return err
-	}
-	err := tx.unused("destination", id, use{"sync", "SELECT count(*) FROM syncs WHERE destination_id = ?"})
-	if err != nil {
-		return err
-	}
-	return destinations.delete(tx, workspaceID, id)
 }
 
 // ObjectCache is what the planning calls of a destination gave.

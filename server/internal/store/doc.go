@@ -14,7 +14,7 @@
 //
 // # Rows
 //
-// Every row embeds Row. CreateX fills it; SaveX writes the whole row, fails with
+// Each kind of row has a Table. Every row embeds Row. Create fills it; Save writes the whole row, fails with
 // ErrConflict when the stored version is another one than the row's, and counts
 // the version up. Ids are never used twice, not after a deletion either. Times
 // are kept in milliseconds, in UTC. Reads take the id of the owner (workspace,

@@ -29,7 +29,7 @@ func secrets(t testing.TB, s *Store, w *world) (found []string) {
 		keep(string(source["password"]), err)
 		keep(tx.WorkspaceKey(w.Workspace.ID))
 		keep(tx.WebhookSecret(w.Webhook.ID))
-		webhook, err := tx.Webhook(w.Workspace.ID, w.Webhook.ID)
+		webhook, err := Webhooks.Read(tx, w.Workspace.ID, w.Webhook.ID)
 		keep(webhook.Endpoint, err)
 	})
 	return found
@@ -71,7 +71,7 @@ func TestTokensAndKeys(t *testing.T) {
 			require.ErrorIs(t, tx.AdoptWorkspaceKey(99, "x"), ErrNotFound)
 
 			bare := &Workspace{OrganizationID: w.Organization.ID, Name: "bare"}
-			require.NoError(t, tx.CreateWorkspace(bare))
+			require.NoError(t, Workspaces.Create(tx, bare))
 			_, err = tx.WorkspaceKey(bare.ID)
 			require.ErrorIs(t, err, ErrNotFound)
 		})

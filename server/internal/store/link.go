@@ -22,7 +22,7 @@ type Link struct {
 	Token       string
 }
 
-var links = define(table[Link]{
+var links = define(Table[Link]{
 	name: "links", kind: "link", scope: "workspace_id",
 	columns: []string{"workspace_id", "kind", "type", "target_id", "redirect_uri", "expires_at", "used_at"},
 	cells: func(l *Link) []any {
@@ -39,7 +39,7 @@ func (tx *Tx) CreateLink(l *Link) (err error) {
 	if l.Token, err = tx.newSecret(""); err != nil {
 		return err
 	}
-	if err := links.create(tx, l); err != nil {
+	if err := links.Create(tx, l); err != nil {
 		return err
 	}
 	if _, err := tx.exec("UPDATE links SET token_hash = ? WHERE id = ?", hashOf(l.Token), l.ID); err != nil {
@@ -52,13 +52,13 @@ func (tx *Tx) CreateLink(l *Link) (err error) {
 // ErrConflict when it was answered before.
 func (tx *Tx) UseLink(l *Link) error {
 	l.UsedAt = tx.Now()
-	return links.save(tx, l)
+	return links.Save(tx, l)
 }
 
 // ReopenLink takes UseLink back.
 func (tx *Tx) ReopenLink(l *Link) error {
 	l.UsedAt = time.Time{}
-	return links.save(tx, l)
+	return links.Save(tx, l)
 }
 
 // LinkByToken finds the link of a token in any workspace.

@@ -15,11 +15,11 @@ func TestPaging(t *testing.T) {
 		update(t, s, func(tx *Tx) {
 			require.NoError(t, tx.CreateOrganization(o))
 			for i := range 7 { // one transaction: one creation time, so ids decide
-				require.NoError(t, tx.CreateUser(&User{OrganizationID: o.ID, Email: fmt.Sprint("u", i)}))
+				require.NoError(t, Users.Create(tx, &User{OrganizationID: o.ID, Email: fmt.Sprint("u", i)}))
 			}
 			other := &Organization{Name: "other"}
 			require.NoError(t, tx.CreateOrganization(other))
-			require.NoError(t, tx.CreateUser(&User{OrganizationID: other.ID, Email: "u0"}))
+			require.NoError(t, Users.Create(tx, &User{OrganizationID: other.ID, Email: "u0"}))
 		})
 		for _, c := range []struct {
 			page Page
@@ -36,7 +36,7 @@ func TestPaging(t *testing.T) {
 			{Page{Number: -5, PerPage: 2, Ascending: true}, []string{"u0", "u1"}},
 		} {
 			view(t, s, func(tx *Tx) {
-				found, total, err := tx.Users(o.ID, c.page)
+				found, total, err := Users.List(tx, o.ID, c.page)
 				require.NoError(t, err)
 				require.EqualValues(t, 7, total)
 				var emails []string
@@ -58,18 +58,18 @@ func TestOrderIsByCreation(t *testing.T) {
 	for i := range 3 {
 		update(t, s, func(tx *Tx) {
 			w := &Workspace{OrganizationID: o.ID, Name: fmt.Sprint("w", i)}
-			require.NoError(t, tx.CreateWorkspace(w))
+			require.NoError(t, Workspaces.Create(tx, w))
 			all = append(all, w)
 		})
 	}
 	update(t, s, func(tx *Tx) {
 		all[0].Name = "changed"
-		require.NoError(t, tx.SaveWorkspace(all[0]))
+		require.NoError(t, Workspaces.Save(tx, all[0]))
 		require.True(t, all[0].UpdatedAt.After(all[2].CreatedAt))
 		require.EqualValues(t, 2, all[0].Version)
 	})
 	view(t, s, func(tx *Tx) {
-		found, total, err := tx.Workspaces(o.ID, Page{Ascending: true})
+		found, total, err := Workspaces.List(tx, o.ID, Page{Ascending: true})
 		require.NoError(t, err)
 		require.EqualValues(t, 3, total)
 		require.Equal(t, all, found)
@@ -115,21 +115,21 @@ func TestSyncHeads(t *testing.T) {
 		update(t, s, func(tx *Tx) { w = build(t, tx, "acme") })
 		update(t, s, func(tx *Tx) {
 			second := *w.Sync
-			require.NoError(t, tx.CreateSync(&second))
+			require.NoError(t, Syncs.Create(tx, &second))
 			require.NoError(t, tx.SetSyncOutcome(w.Sync.ID, "Up to Date", nil))
 			require.ErrorIs(t, tx.SetSyncOutcome(99, "Failing", nil), ErrNotFound)
 		})
 		view(t, s, func(tx *Tx) {
-			heads, total, err := tx.SyncHeads(w.Workspace.ID, Page{PerPage: 1, Number: 2})
+			heads, total, err := Syncs.Heads(tx, w.Workspace.ID, Page{PerPage: 1, Number: 2})
 			require.NoError(t, err)
 			require.EqualValues(t, 2, total)
 			require.Equal(t, []Head{{ID: w.Sync.ID, Version: 2}}, heads)
-			head, err := tx.SyncHead(w.Workspace.ID, w.Sync.ID)
+			head, err := Syncs.Head(tx, w.Workspace.ID, w.Sync.ID)
 			require.NoError(t, err)
 			require.Equal(t, heads[0], head)
-			_, err = tx.SyncHead(w.Workspace.ID+1, w.Sync.ID)
+			_, err = Syncs.Head(tx, w.Workspace.ID+1, w.Sync.ID)
 			require.ErrorIs(t, err, ErrNotFound)
-			stored, err := tx.Sync(w.Workspace.ID, w.Sync.ID)
+			stored, err := Syncs.Read(tx, w.Workspace.ID, w.Sync.ID)
 			require.NoError(t, err)
 			require.Equal(t, "Up to Date", stored.Status)
 			require.Nil(t, stored.MatchRate)

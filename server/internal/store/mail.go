@@ -25,7 +25,8 @@ type Mail struct {
 	Error          string    // of the last attempt
 }
 
-var mails = define(table[Mail]{
+// Mails belong to an organization.
+var Mails = define(Table[Mail]{
 	name: "mails", kind: "mail", scope: "organization_id", counted: true,
 	columns: []string{"organization_id", "workspace_id", "recipients", "sender", "subject", "body", "kind", "at",
 		"delivery", "attempts", "next_attempt", "error"},
@@ -33,38 +34,24 @@ var mails = define(table[Mail]{
 		return []any{&m.OrganizationID, &m.WorkspaceID, &m.To, &m.From, &m.Subject, &m.Text, &m.Kind, &m.At,
 			&m.Delivery, &m.Attempts, &m.NextAttempt, &m.Error}
 	},
+	begin: func(tx *Tx, m *Mail) {
+		if m.At.IsZero() {
+			m.At = tx.now
+		}
+		if m.Delivery == DeliveryOpen && m.NextAttempt.IsZero() {
+			m.NextAttempt = tx.now
+		}
+	},
 })
 
-// CreateMail keeps a message.
-func (tx *Tx) CreateMail(m *Mail) error {
-	if m.At.IsZero() {
-		m.At = tx.now
-	}
-	if m.Delivery == DeliveryOpen && m.NextAttempt.IsZero() {
-		m.NextAttempt = tx.now
-	}
-	return mails.create(tx, m)
-}
-
-// SaveMail stores what became of an attempt to send a message.
-func (tx *Tx) SaveMail(m *Mail) error { return mails.save(tx, m) }
-
 // AnyMail reads one message of any organization.
-func (tx *Tx) AnyMail(id int64) (*Mail, error) { return mails.one(tx, "id = ?", id) }
+func (tx *Tx) AnyMail(id int64) (*Mail, error) { return Mails.one(tx, "id = ?", id) }
 
 // OpenMails reads the messages of all organizations that are still to be sent,
 // with an id above after, in the order of their ids.
 func (tx *Tx) OpenMails(after int64) ([]*Mail, error) {
-	return mails.some(tx, "delivery = 'open' AND id > ? ORDER BY id", after)
+	return Mails.some(tx, "delivery = 'open' AND id > ? ORDER BY id", after)
 }
-
-// Mails lists the messages of an organization.
-func (tx *Tx) Mails(organizationID int64, p Page) ([]*Mail, int64, error) {
-	return mails.list(tx, p, organizationID)
-}
-
-// DeleteMail deletes one message of an organization.
-func (tx *Tx) DeleteMail(organizationID, id int64) error { return mails.delete(tx, organizationID, id) }
 
 // DeleteMails empties the mailbox of an organization.
 func (tx *Tx) DeleteMails(organizationID int64) error {

@@ -24,30 +24,24 @@ type Member struct {
 	Role string
 }
 
-var memberships = define(table[Membership]{
+// Memberships belong to a workspace. Initial stays what it was at creation.
+var Memberships = define(Table[Membership]{
 	name: "memberships", kind: "membership", scope: "workspace_id",
 	columns: []string{"workspace_id", "user_id", "role", "first_state"},
 	cells: func(m *Membership) []any {
 		return []any{&m.WorkspaceID, &m.UserID, &m.Role, initial[string]{&m.first, &m.Initial}}
 	},
 	duplicate: func(m *Membership) (string, string) { return "user", fmt.Sprint(m.UserID) },
+	begin: func(_ *Tx, m *Membership) {
+		if m.first = nil; m.Initial {
+			m.first = &m.Role
+		}
+	},
 })
-
-// CreateMembership adds a user to a workspace; *DuplicateError for a member.
-func (tx *Tx) CreateMembership(m *Membership) error {
-	m.first = nil
-	if m.Initial {
-		m.first = &m.Role
-	}
-	return memberships.create(tx, m)
-}
-
-// SaveMembership stores a changed role.
-func (tx *Tx) SaveMembership(m *Membership) error { return memberships.save(tx, m) }
 
 // Membership reads the role of a user in a workspace.
 func (tx *Tx) Membership(workspaceID, userID int64) (*Membership, error) {
-	return memberships.one(tx, "workspace_id = ? AND user_id = ?", workspaceID, userID)
+	return Memberships.one(tx, "workspace_id = ? AND user_id = ?", workspaceID, userID)
 }
 
 // Owners counts the owners of a workspace.
@@ -57,13 +51,13 @@ func (tx *Tx) Owners(workspaceID int64) (int64, error) {
 
 // Members lists the users of a workspace in the order in which they joined.
 func (tx *Tx) Members(workspaceID int64, p Page) ([]Member, int64, error) {
-	joined, total, err := memberships.list(tx, p, workspaceID)
+	joined, total, err := Memberships.List(tx, workspaceID, p)
 	if err != nil {
 		return nil, 0, err
 	}
 	var found []Member
 	for _, m := range joined {
-		user, err := users.one(tx, "id = ?", m.UserID)
+		user, err := Users.one(tx, "id = ?", m.UserID)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -72,22 +66,17 @@ func (tx *Tx) Members(workspaceID int64, p Page) ([]Member, int64, error) {
 	return found, total, nil
 }
 
-// DeleteMembership takes a user out of a workspace.
-func (tx *Tx) DeleteMembership(workspaceID, id int64) error {
-	return memberships.delete(tx, workspaceID, id)
-}
-
 // PutMembership makes a user a member of a workspace, or gives who is one
 // already the new role.
 func (tx *Tx) PutMembership(m *Membership) error {
 	kept, err := tx.Membership(m.WorkspaceID, m.UserID)
 	if errors.Is(err, ErrNotFound) {
-		return tx.CreateMembership(m)
+		return Memberships.Create(tx, m)
 	}
 	if err != nil {
 		return err
 	}
 	kept.Role = m.Role
 	*m = *kept
-	return tx.SaveMembership(m)
+	return Memberships.Save(tx, m)
 }

@@ -16,59 +16,40 @@ type Model struct {
 	Columns        []api.Column
 }
 
-var models = define(table[Model]{
+// Models belong to a source. One is made beside its dataset, which goes with it.
+var Models = define(Table[Model]{
 	name: "models", kind: "model", scope: "source_id",
 	columns: []string{"source_id", "dataset_id", "source_object_id", "name", "description", "query", "compiled_query", "columns"},
 	cells: func(m *Model) []any {
 		return []any{&m.SourceID, &m.DatasetID, &m.SourceObjectID, &m.Name, &m.Description, &m.Query, &m.CompiledQuery, columns{&m.Columns}}
 	},
 	duplicate: func(*Model) (string, string) { return "dataset", "" },
+	remove: func(t *Table[Model], tx *Tx, owner, id int64) error {
+		m, err := t.Read(tx, owner, id)
+		if err != nil {
+			return err
+		}
+		err = tx.unused("model", id, use{"sync", "SELECT count(*) FROM syncs WHERE dataset_id = (SELECT dataset_id FROM models WHERE id = ?)"})
+		if err != nil {
+			return err
+		}
+		if err := t.delete(tx, owner, id); err != nil {
+			return err
+		}
+		d, err := Datasets.one(tx, "id = ?", m.DatasetID)
+		if err != nil {
+			return err
+		}
+		return Datasets.delete(tx, d.WorkspaceID, d.ID)
+	},
 })
-
-// CreateModel stores a new model beside its dataset; *DuplicateError when the
-// dataset belongs to a model already.
-func (tx *Tx) CreateModel(m *Model) error { return models.create(tx, m) }
-
-// SaveModel stores a changed model.
-func (tx *Tx) SaveModel(m *Model) error { return models.save(tx, m) }
-
-// Model reads one model of a source.
-func (tx *Tx) Model(sourceID, id int64) (*Model, error) {
-	return models.one(tx, "id = ? AND source_id = ?", id, sourceID)
-}
 
 // ModelByName finds the oldest model of a source with that name.
 func (tx *Tx) ModelByName(sourceID int64, name string) (*Model, error) {
-	return models.one(tx, "source_id = ? AND name = ? ORDER BY id LIMIT 1", sourceID, name)
+	return Models.one(tx, "source_id = ? AND name = ? ORDER BY id LIMIT 1", sourceID, name)
 }
 
 // ModelOfDataset finds the model that a dataset belongs to.
 func (tx *Tx) ModelOfDataset(datasetID int64) (*Model, error) {
-	return models.one(tx, "dataset_id = ?", datasetID)
-}
-
-// Models lists the models of a source.
-func (tx *Tx) Models(sourceID int64, p Page) ([]*Model, int64, error) {
-	return models.list(tx, p, sourceID)
-}
-
-// DeleteModel deletes a model and its dataset; *InUseError while a sync reads
-// from that.
-func (tx *Tx) DeleteModel(sourceID, id int64) error {
-	m, err := tx.Model(sourceID, id)
-	if err != nil {
-		return err
-	}
-	err = tx.unused("model", id, use{"sync", "SELECT count(*) FROM syncs WHERE dataset_id = (SELECT dataset_id FROM models WHERE id = ?)"})
-	if err != nil {
-		return err
-	}
-	if err := models.delete(tx, sourceID, id); err != nil {
-		return err
-	}
-	d, err := datasets.one(tx, "id = ?", m.DatasetID)
-	if err != nil {
-		return err
-	}
-	return datasets.delete(tx, d.WorkspaceID, d.ID)
+	return Models.one(tx, "dataset_id = ?", datasetID)
 }

@@ -78,7 +78,7 @@ func (m *machine) named(name string, but int64) bool {
 
 func (m *machine) CreateWorkspace(t *rapid.T) {
 	w := Workspace{OrganizationID: m.organization, Name: someName.Draw(t, "name")}
-	err := m.store.Update(t.Context(), func(tx *Tx) error { return tx.CreateWorkspace(&w) })
+	err := m.store.Update(t.Context(), func(tx *Tx) error { return Workspaces.Create(tx, &w) })
 	if m.named(w.Name, 0) {
 		require.ErrorAs(t, err, new(*DuplicateError))
 		return
@@ -98,7 +98,7 @@ func (m *machine) SaveWorkspace(t *rapid.T) {
 		w.Version--
 	}
 	w.Name = someName.Draw(t, "name")
-	err := m.store.Update(t.Context(), func(tx *Tx) error { return tx.SaveWorkspace(&w) })
+	err := m.store.Update(t.Context(), func(tx *Tx) error { return Workspaces.Save(tx, &w) })
 	_, exists := m.workspaces[id]
 	switch {
 	case !exists:
@@ -115,7 +115,7 @@ func (m *machine) SaveWorkspace(t *rapid.T) {
 
 func (m *machine) DeleteWorkspace(t *rapid.T) {
 	id := pick(t, m.workspaces)
-	err := m.store.Update(t.Context(), func(tx *Tx) error { return tx.DeleteWorkspace(m.organization, id) })
+	err := m.store.Update(t.Context(), func(tx *Tx) error { return Workspaces.Delete(tx, m.organization, id) })
 	if _, exists := m.workspaces[id]; !exists {
 		require.ErrorIs(t, err, ErrNotFound)
 		return
@@ -154,7 +154,7 @@ func (m *machine) CreateSync(t *rapid.T) {
 		source := Source{WorkspaceID: destination.WorkspaceID}
 		err := tx.CreateSource(&source, nil)
 		s = Sync{WorkspaceID: destination.WorkspaceID, DestinationID: destination.ID, SourceID: source.ID, Status: api.SyncReady}
-		return errors.Join(err, tx.CreateSync(&s))
+		return errors.Join(err, Syncs.Create(tx, &s))
 	})
 	m.syncs[s.ID] = s
 }
@@ -162,7 +162,7 @@ func (m *machine) CreateSync(t *rapid.T) {
 func (m *machine) DeleteSync(t *rapid.T) {
 	id := pick(t, m.syncs)
 	s, exists := m.syncs[id]
-	err := m.store.Update(t.Context(), func(tx *Tx) error { return tx.DeleteSync(s.WorkspaceID, id) })
+	err := m.store.Update(t.Context(), func(tx *Tx) error { return Syncs.Delete(tx, s.WorkspaceID, id) })
 	if !exists {
 		require.ErrorIs(t, err, ErrNotFound)
 		return
@@ -180,7 +180,7 @@ func (m *machine) DeleteDestination(t *rapid.T) {
 			uses++
 		}
 	}
-	err := m.store.Update(t.Context(), func(tx *Tx) error { return tx.DeleteDestination(d.WorkspaceID, id) })
+	err := m.store.Update(t.Context(), func(tx *Tx) error { return Destinations.Delete(tx, d.WorkspaceID, id) })
 	var used *InUseError
 	switch {
 	case !exists:
@@ -198,11 +198,11 @@ func (m *machine) Undo(t *rapid.T) {
 	undone := errors.New("undone")
 	err := m.store.Update(t.Context(), func(tx *Tx) error {
 		for id := range m.workspaces {
-			if err := tx.DeleteWorkspace(m.organization, id); err != nil {
+			if err := Workspaces.Delete(tx, m.organization, id); err != nil {
 				return err
 			}
 		}
-		if err := tx.CreateWorkspace(&Workspace{OrganizationID: m.organization, Name: "undone"}); err != nil {
+		if err := Workspaces.Create(tx, &Workspace{OrganizationID: m.organization, Name: "undone"}); err != nil {
 			return err
 		}
 		return undone
@@ -234,7 +234,7 @@ func (m *machine) Check(t *rapid.T) {
 		perPage := rapid.Int64Range(1, 4).Draw(t, "per page")
 		got := map[int64]Workspace{}
 		for page := int64(1); page <= int64(len(m.workspaces))/perPage+1; page++ {
-			list, total, err := tx.Workspaces(m.organization, Page{Number: page, PerPage: perPage})
+			list, total, err := Workspaces.List(tx, m.organization, Page{Number: page, PerPage: perPage})
 			require.NoError(t, err)
 			require.EqualValues(t, len(m.workspaces), total)
 			for _, w := range list {
@@ -252,7 +252,7 @@ func (m *machine) Check(t *rapid.T) {
 }
 
 func (m *machine) checkWorkspace(t *rapid.T, tx *Tx, workspace int64) error {
-	destinations, total, err := tx.Destinations(workspace, Page{})
+	destinations, total, err := Destinations.List(tx, workspace, Page{})
 	require.NoError(t, err)
 	require.EqualValues(t, len(destinations), total)
 	for _, d := range destinations {
@@ -261,7 +261,7 @@ func (m *machine) checkWorkspace(t *rapid.T, tx *Tx, workspace int64) error {
 		require.NoError(t, err)
 		require.Equal(t, credentials("k", d.Name), stored)
 	}
-	syncs, total, err := tx.Syncs(workspace, Page{})
+	syncs, total, err := Syncs.List(tx, workspace, Page{})
 	require.NoError(t, err)
 	require.EqualValues(t, len(syncs), total)
 	for _, s := range syncs {

@@ -10,7 +10,8 @@ type OpenAlert struct {
 	LastRunID int64  // the last run whose violation was told
 }
 
-var openAlerts = define(table[OpenAlert]{
+// OpenAlerts belong to a sync, which has one at most for each alert.
+var OpenAlerts = define(Table[OpenAlert]{
 	name: "open_alerts", kind: "open alert", scope: "sync_id",
 	columns: []string{"sync_id", "alert_id", "type", "last_run_id"},
 	cells: func(a *OpenAlert) []any {
@@ -18,16 +19,7 @@ var openAlerts = define(table[OpenAlert]{
 	},
 })
 
-// CreateOpenAlert stores a new violation; a sync has one at most for each alert.
-func (tx *Tx) CreateOpenAlert(a *OpenAlert) error { return openAlerts.create(tx, a) }
-
-// SaveOpenAlert stores a violation that goes on.
-func (tx *Tx) SaveOpenAlert(a *OpenAlert) error { return openAlerts.save(tx, a) }
-
 // OpenAlerts reads the violations of a sync, oldest first.
 func (tx *Tx) OpenAlerts(syncID int64) ([]*OpenAlert, error) {
-	return openAlerts.some(tx, "sync_id = ? ORDER BY id", syncID)
+	return OpenAlerts.some(tx, "sync_id = ? ORDER BY id", syncID)
 }
-
-// DeleteOpenAlert ends a violation.
-func (tx *Tx) DeleteOpenAlert(syncID, id int64) error { return openAlerts.delete(tx, syncID, id) }

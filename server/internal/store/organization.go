@@ -8,7 +8,7 @@ type Organization struct {
 	Name string
 }
 
-var organizations = define(table[Organization]{
+var organizations = define(Table[Organization]{
 	name: "organizations", kind: "organization",
 	columns: []string{"name"},
 	cells: func(o *Organization) []any {
@@ -17,7 +17,7 @@ var organizations = define(table[Organization]{
 })
 
 // CreateOrganization stores a new organization.
-func (tx *Tx) CreateOrganization(o *Organization) error { return organizations.create(tx, o) }
+func (tx *Tx) CreateOrganization(o *Organization) error { return organizations.Create(tx, o) }
 
 // Organization reads one organization.
 func (tx *Tx) Organization(id int64) (*Organization, error) {

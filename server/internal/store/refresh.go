@@ -34,38 +34,32 @@ const (
 // Key is what a client asks with.
 func (r *Refresh) Key() int64 { return r.ID }
 
-var refreshes = define(table[Refresh]{
+// Refreshes belong to a workspace.
+var Refreshes = define(Table[Refresh]{
 	name: "refreshes", kind: "refresh", scope: "workspace_id",
 	columns: []string{"workspace_id", "kind", "target_id", "status", "error", "started_at", "completed_at"},
 	cells: func(r *Refresh) []any {
 		return []any{&r.WorkspaceID, &r.Kind, &r.TargetID, &r.Status, &r.Error, &r.StartedAt, &r.CompletedAt}
 	},
+	begin: func(tx *Tx, r *Refresh) {
+		if r.StartedAt.IsZero() {
+			r.StartedAt = tx.now
+		}
+		if r.Status == "" {
+			r.Status = RefreshProcessing
+		}
+	},
 })
-
-// CreateRefresh stores a refresh that begins; StartedAt and Status are filled
-// where they are empty.
-func (tx *Tx) CreateRefresh(r *Refresh) error {
-	if r.StartedAt.IsZero() {
-		r.StartedAt = tx.now
-	}
-	if r.Status == "" {
-		r.Status = RefreshProcessing
-	}
-	return refreshes.create(tx, r)
-}
-
-// SaveRefresh stores what became of a refresh.
-func (tx *Tx) SaveRefresh(r *Refresh) error { return refreshes.save(tx, r) }
 
 // Refresh reads a refresh of that kind and target.
 func (tx *Tx) Refresh(kind string, targetID, key int64) (*Refresh, error) {
-	return refreshes.one(tx, "id = ? AND kind = ? AND target_id = ?", key, kind, targetID)
+	return Refreshes.one(tx, "id = ? AND kind = ? AND target_id = ?", key, kind, targetID)
 }
 
 // LastRefresh is when the last refresh of a target that succeeded had ended; zero
 // when there was none.
 func (tx *Tx) LastRefresh(kind string, targetID int64) (at time.Time, err error) {
-	r, err := refreshes.some(tx, "kind = ? AND target_id = ? AND status = ? ORDER BY completed_at DESC LIMIT 1", kind, targetID, RefreshCompleted)
+	r, err := Refreshes.some(tx, "kind = ? AND target_id = ? AND status = ? ORDER BY completed_at DESC LIMIT 1", kind, targetID, RefreshCompleted)
 	if err != nil || len(r) == 0 {
 		return at, err
 	}

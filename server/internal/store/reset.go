@@ -56,13 +56,13 @@ var resets = []string{
 }
 
 func (tx *Tx) resetUsers(organizationID int64) error {
-	initial, err := users.some(tx, "organization_id = ?", organizationID)
+	initial, err := Users.some(tx, "organization_id = ?", organizationID)
 	if err != nil {
 		return err
 	}
 	for _, u := range initial {
 		u.Role, u.Notifications = u.first.Role, u.first.Notifications
-		if err := users.save(tx, u); err != nil {
+		if err := Users.Save(tx, u); err != nil {
 			return err
 		}
 	}
@@ -81,19 +81,19 @@ func (tx *Tx) resetWorkspaces(organizationID int64) error {
 	}
 	for _, w := range hidden {
 		w.Name, w.NotificationEmails = w.first.Name, w.first.NotificationEmails
-		if err := workspaces.save(tx, w); err != nil {
+		if err := Workspaces.Save(tx, w); err != nil {
 			return err
 		}
 		if _, err := tx.exec("UPDATE workspaces SET gone = 0 WHERE id = ?", w.ID); err != nil {
 			return err
 		}
-		joined, err := memberships.some(tx, "workspace_id = ?", w.ID)
+		joined, err := Memberships.some(tx, "workspace_id = ?", w.ID)
 		if err != nil {
 			return err
 		}
 		for _, m := range joined {
 			m.Role = *m.first
-			if err := memberships.save(tx, m); err != nil {
+			if err := Memberships.Save(tx, m); err != nil {
 				return err
 			}
 		}
@@ -102,8 +102,8 @@ func (tx *Tx) resetWorkspaces(organizationID int64) error {
 }
 
 // hiddenWorkspaces sees the workspaces that nothing else sees.
-var hiddenWorkspaces = func() *table[Workspace] {
-	t := *workspaces
+var hiddenWorkspaces = func() *Table[Workspace] {
+	t := *Workspaces
 	t.visible = "gone = 1"
 	return define(t)
 }()

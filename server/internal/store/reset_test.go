@@ -44,38 +44,38 @@ func TestResetOrganization(t *testing.T) {
 		org := w.Organization.ID
 		swapped := &Workspace{OrganizationID: org, Name: "Second", Initial: true}
 		update(t, s, func(tx *Tx) {
-			require.NoError(t, tx.CreateWorkspace(swapped))
+			require.NoError(t, Workspaces.Create(tx, swapped))
 			later := &User{OrganizationID: org, Email: "late@x.example"}
-			require.NoError(t, tx.CreateUser(later))
-			require.NoError(t, tx.CreateMembership(&Membership{WorkspaceID: w.Workspace.ID, UserID: later.ID}))
+			require.NoError(t, Users.Create(tx, later))
+			require.NoError(t, Memberships.Create(tx, &Membership{WorkspaceID: w.Workspace.ID, UserID: later.ID}))
 			extra := &Workspace{OrganizationID: org, Name: "Extra"}
-			require.NoError(t, tx.CreateWorkspace(extra))
+			require.NoError(t, Workspaces.Create(tx, extra))
 			_, err := tx.NewWorkspaceKey(extra.ID)
 			require.NoError(t, err)
 			w.User.Role, w.User.Notifications = api.RoleMember, false
-			require.NoError(t, tx.SaveUser(w.User))
+			require.NoError(t, Users.Save(tx, w.User))
 			m, err := tx.Membership(w.Workspace.ID, w.User.ID)
 			require.NoError(t, err)
 			m.Role = api.RoleViewer
-			require.NoError(t, tx.SaveMembership(m))
+			require.NoError(t, Memberships.Save(tx, m))
 			// The two initial workspaces exchange their names, and one is deleted.
 			w.Workspace.Name = "x"
-			require.NoError(t, tx.SaveWorkspace(w.Workspace))
+			require.NoError(t, Workspaces.Save(tx, w.Workspace))
 			swapped.Name = "Main"
-			require.NoError(t, tx.SaveWorkspace(swapped))
+			require.NoError(t, Workspaces.Save(tx, swapped))
 			w.Workspace.Name = "Second"
-			require.NoError(t, tx.SaveWorkspace(w.Workspace))
-			require.NoError(t, tx.DeleteWorkspace(org, w.Workspace.ID))
+			require.NoError(t, Workspaces.Save(tx, w.Workspace))
+			require.NoError(t, Workspaces.Delete(tx, org, w.Workspace.ID))
 			_, err = tx.WorkspaceByKey(w.Key)
 			require.ErrorIs(t, err, ErrNotFound)
-			_, err = tx.Workspace(org, w.Workspace.ID)
+			_, err = Workspaces.Read(tx, org, w.Workspace.ID)
 			require.ErrorIs(t, err, ErrNotFound)
 			// A deleted workspace does not keep its name.
-			require.NoError(t, tx.CreateWorkspace(&Workspace{OrganizationID: org, Name: "Second"}))
+			require.NoError(t, Workspaces.Create(tx, &Workspace{OrganizationID: org, Name: "Second"}))
 		})
 		update(t, s, func(tx *Tx) { require.NoError(t, tx.ResetOrganization(org)) })
 		update(t, s, func(tx *Tx) {
-			all, total, err := tx.Workspaces(org, Page{Ascending: true})
+			all, total, err := Workspaces.List(tx, org, Page{Ascending: true})
 			require.NoError(t, err)
 			require.EqualValues(t, 2, total)
 			require.Equal(t, []string{"Main", "Second"}, []string{all[0].Name, all[1].Name})
@@ -92,7 +92,7 @@ func TestResetOrganization(t *testing.T) {
 			require.NoError(t, err)
 			require.EqualValues(t, 1, total)
 			require.Equal(t, []Member{{owner, api.RoleOwner}}, members)
-			_, total, err = tx.Users(org, Page{})
+			_, total, err = Users.List(tx, org, Page{})
 			require.NoError(t, err)
 			require.EqualValues(t, 1, total)
 			require.ErrorIs(t, tx.ResetOrganization(99), ErrNotFound)
@@ -134,17 +134,17 @@ func TestDeleteWorkspace(t *testing.T) {
 	update(t, s, func(tx *Tx) {
 		w := build(t, tx, "acme")
 		plain := &Workspace{OrganizationID: w.Organization.ID, Name: "plain"}
-		require.NoError(t, tx.CreateWorkspace(plain))
+		require.NoError(t, Workspaces.Create(tx, plain))
 		w.Workspace = plain
-		require.NoError(t, tx.CreateMembership(&Membership{WorkspaceID: plain.ID, UserID: w.User.ID}))
+		require.NoError(t, Memberships.Create(tx, &Membership{WorkspaceID: plain.ID, UserID: w.User.ID}))
 		buildConnections(t, tx, w)
 		buildSyncs(t, tx, w)
 		require.NoError(t, tx.appendAny(w.Topic.ID))
-		require.NoError(t, tx.DeleteWorkspace(w.Organization.ID, plain.ID))
+		require.NoError(t, Workspaces.Delete(tx, w.Organization.ID, plain.ID))
 		n, err := tx.number("SELECT count(*) FROM topic_messages")
 		require.NoError(t, err)
 		require.Zero(t, n)
-		_, err = tx.Invitation(w.Organization.ID, w.Invitation.ID)
+		_, err = Invitations.Read(tx, w.Organization.ID, w.Invitation.ID)
 		require.NoError(t, err)
 	})
 	require.EqualValues(t, 1, rowsIn(t, s)["syncs"])

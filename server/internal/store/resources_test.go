@@ -34,35 +34,35 @@ func requireStored(t *testing.T, s *Store, w *world) {
 		ws, org := w.Workspace.ID, w.Organization.ID
 		organization, err := tx.Organization(org)
 		same(t, w.Organization, organization, err)
-		user, err := tx.User(org, w.User.ID)
+		user, err := Users.Read(tx, org, w.User.ID)
 		same(t, w.User, user, err)
-		workspace, err := tx.Workspace(org, ws)
+		workspace, err := Workspaces.Read(tx, org, ws)
 		same(t, w.Workspace, workspace, err)
-		destination, err := tx.Destination(ws, w.Destination.ID)
+		destination, err := Destinations.Read(tx, ws, w.Destination.ID)
 		same(t, w.Destination, destination, err)
-		source, err := tx.Source(ws, w.Source.ID)
+		source, err := Sources.Read(tx, ws, w.Source.ID)
 		same(t, w.Source, source, err)
-		dataset, err := tx.Dataset(ws, w.Dataset.ID)
+		dataset, err := Datasets.Read(tx, ws, w.Dataset.ID)
 		same(t, w.Dataset, dataset, err)
-		model, err := tx.Model(w.Source.ID, w.Model.ID)
+		model, err := Models.Read(tx, w.Source.ID, w.Model.ID)
 		same(t, w.Model, model, err)
-		topic, err := tx.Topic(w.Source.ID, w.Topic.ID)
+		topic, err := Topics.Read(tx, w.Source.ID, w.Topic.ID)
 		same(t, w.Topic, topic, err)
-		sync, err := tx.Sync(ws, w.Sync.ID)
+		sync, err := Syncs.Read(tx, ws, w.Sync.ID)
 		same(t, w.Sync, sync, err)
 		run, err := tx.SyncRun(ws, w.Run.ID)
 		same(t, w.Run, run, err)
-		webhook, err := tx.Webhook(ws, w.Webhook.ID)
+		webhook, err := Webhooks.Read(tx, ws, w.Webhook.ID)
 		same(t, w.Webhook, webhook, err)
-		invitation, err := tx.Invitation(org, w.Invitation.ID)
+		invitation, err := Invitations.Read(tx, org, w.Invitation.ID)
 		same(t, w.Invitation, invitation, err)
-		invited, err := tx.WorkspaceInvitation(ws, w.Invited.ID)
+		invited, err := WorkspaceInvitations.Read(tx, ws, w.Invited.ID)
 		same(t, w.Invited, invited, err)
 		refresh, err := tx.Refresh(RefreshObjects, w.Destination.ID, w.Refresh.Key())
 		same(t, w.Refresh, refresh, err)
 		mail, err := tx.AnyMail(w.Mail.ID)
 		same(t, w.Mail, mail, err)
-		segment, err := tx.Segment(w.Source.ID, w.Segment.ID)
+		segment, err := Segments.Read(tx, w.Source.ID, w.Segment.ID)
 		same(t, w.Segment, segment, err)
 		link, err := tx.LinkByToken(w.Link.Token)
 		same(t, w.Link, link, err)
@@ -93,10 +93,10 @@ func TestSaves(t *testing.T) {
 			w.Invited.Role = api.RoleOwner
 			w.Refresh.Status, w.Refresh.CompletedAt = RefreshCompleted, at
 			for _, err := range []error{
-				tx.SaveUser(w.User), tx.SaveWorkspace(w.Workspace),
-				tx.SaveDestination(w.Destination, nil), tx.SaveSource(w.Source, nil), tx.SaveDataset(w.Dataset),
-				tx.SaveModel(w.Model), tx.SaveTopic(w.Topic), tx.SaveSync(w.Sync), tx.SaveSyncRun(w.Run),
-				tx.SaveWebhook(w.Webhook), tx.SaveInvitation(w.Invitation), tx.SaveWorkspaceInvitation(w.Invited), tx.SaveRefresh(w.Refresh), tx.SaveSegment(w.Segment), tx.UseLink(w.Link), tx.ReopenLink(w.Link), tx.UseLink(w.Link),
+				Users.Save(tx, w.User), Workspaces.Save(tx, w.Workspace),
+				tx.SaveDestination(w.Destination, nil), tx.SaveSource(w.Source, nil), Datasets.Save(tx, w.Dataset),
+				Models.Save(tx, w.Model), Topics.Save(tx, w.Topic), Syncs.Save(tx, w.Sync), SyncRuns.Save(tx, w.Run),
+				Webhooks.Save(tx, w.Webhook), Invitations.Save(tx, w.Invitation), WorkspaceInvitations.Save(tx, w.Invited), Refreshes.Save(tx, w.Refresh), Segments.Save(tx, w.Segment), tx.UseLink(w.Link), tx.ReopenLink(w.Link), tx.UseLink(w.Link),
 			} {
 				require.NoError(t, err)
 			}
@@ -161,7 +161,7 @@ func TestSourceTables(t *testing.T) {
 	require.Equal(t, []string{"1 users v3 columns=1", "2 orders v2 columns=1"}, put(table("users"), table("orders", id)))
 	require.Empty(t, put())
 	update(t, s, func(tx *Tx) {
-		gone, err := tx.SourceTable(source, 1)
+		gone, err := SourceTables.Read(tx, source, 1)
 		require.NoError(t, err)
 		require.True(t, gone.Gone)
 		found, err := tx.FindSourceTable(source, "main", "main", "users")
@@ -170,8 +170,8 @@ func TestSourceTables(t *testing.T) {
 		_, err = tx.FindSourceTable(source, "main", "main", "Users")
 		require.ErrorIs(t, err, ErrNotFound)
 		found.Columns = []api.Column{}
-		require.NoError(t, tx.SaveSourceTable(found))
-		_, err = tx.SourceTable(99, 1)
+		require.NoError(t, SourceTables.Save(tx, found))
+		_, err = SourceTables.Read(tx, 99, 1)
 		require.ErrorIs(t, err, ErrNotFound)
 		err = tx.PutSourceTables(source, []api.Table{table("twice"), table("twice")})
 		require.ErrorContains(t, err, "put tables of source")
@@ -205,7 +205,7 @@ func TestMessages(t *testing.T) {
 		}
 		_, _, err := tx.AppendMessages(99, bodies(`1`))
 		require.ErrorIs(t, err, ErrNotFound)
-		require.NoError(t, tx.SaveTopic(w.Topic), "messages do not change the topic's version")
+		require.NoError(t, Topics.Save(tx, w.Topic), "messages do not change the topic's version")
 	})
 	view(t, s, func(tx *Tx) {
 		found, err := tx.Messages(topic, 1, 2)
@@ -223,7 +223,7 @@ func TestRuns(t *testing.T) {
 	update(t, s, func(tx *Tx) { w = build(t, tx, "acme") })
 	update(t, s, func(tx *Tx) {
 		second := &SyncRun{WorkspaceID: w.Workspace.ID, SyncID: w.Sync.ID, Run: api.SyncRun{Status: api.RunWorking}}
-		require.NoError(t, tx.CreateSyncRun(second))
+		require.NoError(t, SyncRuns.Create(tx, second))
 		require.Equal(t, second.ID, second.Run.ID)
 		require.Equal(t, w.Sync.ID, second.Run.SyncID)
 		active, err := tx.ActiveRun(w.Sync.ID)
@@ -233,14 +233,14 @@ func TestRuns(t *testing.T) {
 		require.Equal(t, []*SyncRun{w.Run, second}, all)
 		for _, run := range all {
 			run.Run.Status = api.RunSkipped
-			require.NoError(t, tx.SaveSyncRun(run))
+			require.NoError(t, SyncRuns.Save(tx, run))
 		}
 		_, err = tx.ActiveRun(w.Sync.ID)
 		require.ErrorIs(t, err, ErrNotFound)
 		last, err := tx.LastRun(w.Sync.ID)
 		require.NoError(t, err)
 		require.Equal(t, second.ID, last.ID)
-		_, total, err := tx.SyncRuns(w.Sync.ID, Page{PerPage: 1})
+		_, total, err := SyncRuns.List(tx, w.Sync.ID, Page{PerPage: 1})
 		require.NoError(t, err)
 		require.EqualValues(t, 2, total)
 	})
@@ -253,7 +253,7 @@ func TestRefreshes(t *testing.T) {
 	update(t, s, func(tx *Tx) {
 		require.Equal(t, RefreshProcessing, w.Refresh.Status)
 		done := &Refresh{WorkspaceID: w.Workspace.ID, Kind: RefreshTables, TargetID: w.Source.ID, Status: RefreshCompleted}
-		require.NoError(t, tx.CreateRefresh(done))
+		require.NoError(t, Refreshes.Create(tx, done))
 		require.NoError(t, tx.AbandonRefreshes())
 		failed, err := tx.Refresh(RefreshObjects, w.Destination.ID, w.Refresh.Key())
 		require.NoError(t, err)
@@ -277,24 +277,24 @@ func TestPeople(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, []*User{w.User}, all)
 
-		list, total, err := tx.Invitations(org, Page{})
+		list, total, err := Invitations.List(tx, org, Page{})
 		require.NoError(t, err)
 		require.EqualValues(t, 1, total)
 		require.Equal(t, []*Invitation{w.Invitation}, list)
-		_, total, err = tx.WorkspaceInvitations(ws, Page{})
+		_, total, err = WorkspaceInvitations.List(tx, ws, Page{})
 		require.NoError(t, err)
 		require.EqualValues(t, 2, total, "the part of the organization's invitation too")
-		require.NoError(t, tx.DeleteInvitation(org, w.Invitation.ID))
-		_, total, err = tx.WorkspaceInvitations(ws, Page{})
+		require.NoError(t, Invitations.Delete(tx, org, w.Invitation.ID))
+		_, total, err = WorkspaceInvitations.List(tx, ws, Page{})
 		require.NoError(t, err)
 		require.EqualValues(t, 1, total)
 
 		joined, err := tx.Membership(ws, w.User.ID)
 		require.NoError(t, err)
-		require.NoError(t, tx.DeleteMembership(ws, joined.ID))
+		require.NoError(t, Memberships.Delete(tx, ws, joined.ID))
 		_, err = tx.Membership(ws, w.User.ID)
 		require.ErrorIs(t, err, ErrNotFound)
-		require.NoError(t, tx.DeleteUser(org, w.User.ID))
+		require.NoError(t, Users.Delete(tx, org, w.User.ID))
 		_, err = tx.AccessTokenOwner(w.Token)
 		require.ErrorIs(t, err, ErrNotFound)
 	})
@@ -305,16 +305,16 @@ func TestMailbox(t *testing.T) {
 	var w, other *world
 	update(t, s, func(tx *Tx) { w, other = build(t, tx, "acme"), build(t, tx, "other") })
 	update(t, s, func(tx *Tx) {
-		list, total, err := tx.Mails(w.Organization.ID, Page{})
+		list, total, err := Mails.List(tx, w.Organization.ID, Page{})
 		require.NoError(t, err)
 		require.EqualValues(t, 1, total)
 		require.Equal(t, []*Mail{w.Mail}, list)
 		require.Equal(t, w.Mail.CreatedAt, w.Mail.At)
 		require.NoError(t, tx.DeleteMails(w.Organization.ID))
-		_, total, err = tx.Mails(w.Organization.ID, Page{})
+		_, total, err = Mails.List(tx, w.Organization.ID, Page{})
 		require.NoError(t, err)
 		require.Zero(t, total)
-		_, total, err = tx.Mails(other.Organization.ID, Page{})
+		_, total, err = Mails.List(tx, other.Organization.ID, Page{})
 		require.NoError(t, err)
 		require.EqualValues(t, 1, total)
 	})

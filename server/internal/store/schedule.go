@@ -84,7 +84,7 @@ func (tx *Tx) DueSyncs(now time.Time, limit int64) ([]Due, error) {
 // anew by a clock that stands at now: those that no moment was found for yet, that were
 // planned from a later moment, and, unless it is zero, that were due by missed.
 func (tx *Tx) UnplannedSyncs(after int64, now, missed time.Time, limit int64) ([]*Sync, error) {
-	return syncs.some(tx, `id IN (SELECT sync_id FROM schedules WHERE sync_id > ? AND (planned_at IS NULL OR planned_at > ? OR due_at <= ?)
+	return Syncs.some(tx, `id IN (SELECT sync_id FROM schedules WHERE sync_id > ? AND (planned_at IS NULL OR planned_at > ? OR due_at <= ?)
 		ORDER BY sync_id LIMIT ?) ORDER BY id`, after, now, missed, limit)
 }
 

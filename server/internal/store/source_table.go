@@ -20,7 +20,8 @@ type SourceTable struct {
 	Gone     bool
 }
 
-var sourceTables = define(table[SourceTable]{
+// SourceTables belong to a source; Read finds also those that are gone.
+var SourceTables = define(Table[SourceTable]{
 	name: "source_tables", kind: "table", scope: "source_id",
 	columns: []string{"source_id", "table_catalog", "table_schema", "table_name", "columns", "gone"},
 	cells: func(t *SourceTable) []any {
@@ -65,7 +66,7 @@ func (c columns) read(s *scan) {
 // created, known ones keep their ids, and missing ones are marked gone. Columns
 // that are nil keep what is stored. Rows that stay the same are not written.
 func (tx *Tx) PutSourceTables(sourceID int64, tables []api.Table) error {
-	known, err := sourceTables.some(tx, "source_id = ?", sourceID)
+	known, err := SourceTables.some(tx, "source_id = ?", sourceID)
 	if err != nil {
 		return err
 	}
@@ -79,13 +80,13 @@ func (tx *Tx) PutSourceTables(sourceID int64, tables []api.Table) error {
 		stored := missing[n]
 		delete(missing, n)
 		if stored == nil {
-			err = sourceTables.create(tx, &SourceTable{SourceID: sourceID, Catalog: n.catalog, Schema: n.schema, Name: n.name, Columns: t.Columns})
+			err = SourceTables.Create(tx, &SourceTable{SourceID: sourceID, Catalog: n.catalog, Schema: n.schema, Name: n.name, Columns: t.Columns})
 		} else if stored.Gone || t.Columns != nil && !reflect.DeepEqual(t.Columns, stored.Columns) {
 			stored.Gone = false
 			if t.Columns != nil {
 				stored.Columns = t.Columns
 			}
-			err = sourceTables.save(tx, stored)
+			err = SourceTables.Save(tx, stored)
 		}
 		if err != nil {
 			return fmt.Errorf("put tables of source %d: %w", sourceID, err)
@@ -96,35 +97,27 @@ func (tx *Tx) PutSourceTables(sourceID int64, tables []api.Table) error {
 			continue
 		}
 		t.Gone = true
-		if err := sourceTables.save(tx, t); err != nil {
+		if err := SourceTables.Save(tx, t); err != nil {
 			return fmt.Errorf("put tables of source %d: %w", sourceID, err)
 		}
 	}
 	return nil
 }
 
-// SaveSourceTable stores the changed columns of a table.
-func (tx *Tx) SaveSourceTable(t *SourceTable) error { return sourceTables.save(tx, t) }
-
-// SourceTable reads one table of a source, also one that is gone.
-func (tx *Tx) SourceTable(sourceID, id int64) (*SourceTable, error) {
-	return sourceTables.one(tx, "id = ? AND source_id = ?", id, sourceID)
-}
-
 // FindSourceTable reads a table by its names, also one that is gone.
 func (tx *Tx) FindSourceTable(sourceID int64, catalog, schema, name string) (*SourceTable, error) {
-	return sourceTables.one(tx, "source_id = ? AND table_catalog = ? AND table_schema = ? AND table_name = ?",
+	return SourceTables.one(tx, "source_id = ? AND table_catalog = ? AND table_schema = ? AND table_name = ?",
 		sourceID, catalog, schema, name)
 }
 
 // presentTables lists without the tables that are gone.
-var presentTables = func() *table[SourceTable] {
-	t := *sourceTables
+var presentTables = func() *Table[SourceTable] {
+	t := *SourceTables
 	t.visible = "gone = 0"
 	return define(t)
 }()
 
 // SourceTables lists the tables of a source that are there.
 func (tx *Tx) SourceTables(sourceID int64, p Page) ([]*SourceTable, int64, error) {
-	return presentTables.list(tx, p, sourceID)
+	return presentTables.List(tx, sourceID, p)
 }

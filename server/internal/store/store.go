@@ -30,7 +30,7 @@ type Options struct {
 	// Owner is what a second process on the same directory is shown, such as
 	// "pid 4711, http://127.0.0.1:8080". SetOwner changes it.
 	Owner string
-	// Plan tells, from a moment on, when a sync runs by itself. CreateSync and SaveSync
+	// Plan tells, from a moment on, when a sync runs by itself. Create and Save of Syncs
 	// ask it. nil: no syncs are run.
 	Plan func(y *Sync, from time.Time) Plan
 	// From is a copy (Store.Copy, or the file of Backup) that a new directory or a store

@@ -123,10 +123,10 @@ func build(t testing.TB, tx *Tx, name string) *world {
 	must := func(err error) { t.Helper(); require.NoError(t, err) }
 	must(tx.CreateOrganization(w.Organization))
 	w.User = &User{OrganizationID: w.Organization.ID, Email: "Ada@" + name + ".example", Role: api.RoleAdmin, Notifications: true, Initial: true}
-	must(tx.CreateUser(w.User))
+	must(Users.Create(tx, w.User))
 	w.Workspace = &Workspace{OrganizationID: w.Organization.ID, Name: "Main", NotificationEmails: []string{"ops@" + name + ".example"}, Initial: true}
-	must(tx.CreateWorkspace(w.Workspace))
-	must(tx.CreateMembership(&Membership{WorkspaceID: w.Workspace.ID, UserID: w.User.ID, Role: api.RoleOwner, Initial: true}))
+	must(Workspaces.Create(tx, w.Workspace))
+	must(Memberships.Create(tx, &Membership{WorkspaceID: w.Workspace.ID, UserID: w.User.ID, Role: api.RoleOwner, Initial: true}))
 	var err error
 	w.Token, err = tx.NewAccessToken(w.User.ID, "first")
 	must(err)
@@ -156,17 +156,17 @@ func buildConnections(t testing.TB, tx *Tx, w *world) {
 	}))
 	w.Dataset = &Dataset{WorkspaceID: ws, SourceID: w.Source.ID, Name: "Active", Description: api.Ptr(""), Query: "select 1",
 		Slug: "active", Columns: []api.Column{{Name: "n", Type: "numeric(9,2)", Kind: api.KindDecimal}}}
-	must(tx.CreateDataset(w.Dataset))
+	must(Datasets.Create(tx, w.Dataset))
 	w.Segment = &Segment{SourceID: w.Source.ID, DatasetID: w.Dataset.ID, Name: "Best ☃", Description: api.Ptr("d"), Query: "n > 1", CachedRecordCount: api.Ptr(int64(7))}
-	must(tx.CreateSegment(w.Segment))
+	must(Segments.Create(tx, w.Segment))
 	w.ModelDataset = &Dataset{WorkspaceID: ws, SourceID: w.Source.ID, Name: "Old", Query: "select 2", Slug: "old"}
-	must(tx.CreateDataset(w.ModelDataset))
+	must(Datasets.Create(tx, w.ModelDataset))
 	w.Model = &Model{SourceID: w.Source.ID, DatasetID: w.ModelDataset.ID, SourceObjectID: 77, Name: "Old", Query: "select 2",
 		CompiledQuery: api.Ptr("select 2"), Columns: []api.Column{}}
-	must(tx.CreateModel(w.Model))
+	must(Models.Create(tx, w.Model))
 	w.Topic = &Topic{SourceID: w.Source.ID, Name: "events", SampleMessage: json.RawMessage(`{"n": 12345678901234567890, "s":"x"}`),
 		Schema: map[string]string{"n": "number", "s": "string"}}
-	must(tx.CreateTopic(w.Topic))
+	must(Topics.Create(tx, w.Topic))
 }
 
 func buildSyncs(t testing.TB, tx *Tx, w *world) {
@@ -179,20 +179,20 @@ func buildSyncs(t testing.TB, tx *Tx, w *world) {
 			Mappings:              []api.Mapping{{From: api.MappingFrom{Type: api.FromColumn, Data: json.RawMessage(`"id"`)}, To: "Id", IsPrimaryIdentifier: true}},
 			AlertAttributes:       []api.Alert{},
 			AdvancedConfiguration: map[string]json.RawMessage{"big": json.RawMessage("12345678901234567890.10")}}}
-	must(tx.CreateSync(w.Sync))
+	must(Syncs.Create(tx, w.Sync))
 	w.Run = &SyncRun{WorkspaceID: ws, SyncID: w.Sync.ID, Run: api.SyncRun{Status: api.RunQueued, SourceRecordCount: api.Ptr(int64(1 << 60))}}
-	must(tx.CreateSyncRun(w.Run))
+	must(SyncRuns.Create(tx, w.Run))
 	w.Webhook = &Webhook{WorkspaceID: ws, Name: "hook", Events: []string{"sync.failed"}, Endpoint: "https://hooks.example:8443/" + secretEndpoint + "?k=" + secretEndpoint}
 	must(tx.CreateWebhook(w.Webhook, secretSigning))
 	w.Invitation = &Invitation{OrganizationID: w.Organization.ID, Email: "bob@x.example", Role: api.RoleMember, CreatedByID: w.User.ID,
 		Workspaces: []*WorkspaceInvitation{{WorkspaceID: ws, Role: api.RoleEditor}}}
 	must(tx.CreateInvitation(w.Invitation))
 	w.Invited = &WorkspaceInvitation{WorkspaceID: ws, Email: "eve@x.example", Role: api.RoleViewer, CreatedByID: w.User.ID}
-	must(tx.CreateWorkspaceInvitation(w.Invited))
+	must(WorkspaceInvitations.Create(tx, w.Invited))
 	w.Refresh = &Refresh{WorkspaceID: ws, Kind: RefreshObjects, TargetID: w.Destination.ID}
-	must(tx.CreateRefresh(w.Refresh))
+	must(Refreshes.Create(tx, w.Refresh))
 	w.Mail = &Mail{OrganizationID: w.Organization.ID, WorkspaceID: &ws, To: []string{"a@x.example"}, From: "noreply@x.example", Subject: "S", Text: "T", Kind: "alert"}
-	must(tx.CreateMail(w.Mail))
+	must(Mails.Create(tx, w.Mail))
 	w.Link = &Link{WorkspaceID: ws, Kind: "source", Type: "postgres", TargetID: &w.Source.ID, RedirectURI: "https://app.example/back", ExpiresAt: time.UnixMilli(9).UTC()}
 	must(tx.CreateLink(w.Link))
 }

@@ -30,12 +30,13 @@ type Sync struct {
 	Status        string
 	MatchRate     *api.MatchRate
 	NextAlertID   int64
-	// Due is when it falls due, as CreateSync, SaveSync and PlanSync have found; the
+	// Due is when it falls due, as Create, Save and PlanSync have found; the
 	// zero value after a read.
 	Due Due
 }
 
-var syncs = define(table[Sync]{
+// Syncs belong to a workspace. The runs of one that is idle go with it.
+var Syncs = define(Table[Sync]{
 	name: "syncs", kind: "sync", scope: "workspace_id", counted: true,
 	columns: []string{"workspace_id", "destination_id", "source_id", "dataset_id", "topic_id", "segment_id", "status",
 		"match_rate", "next_alert_id", "config"},
@@ -43,6 +44,8 @@ var syncs = define(table[Sync]{
 		return []any{&s.WorkspaceID, &s.DestinationID, &s.SourceID, &s.DatasetID, &s.TopicID, &s.SegmentID, &s.Status,
 			&s.MatchRate, &s.NextAlertID, configCell{s}}
 	},
+	uses:   []use{{"active run", "SELECT count(*) FROM sync_runs WHERE sync_id = ? AND status IN ('queued', 'working')"}},
+	stored: (*Tx).plan,
 })
 
 // keptConfig is what the column config holds.
@@ -75,22 +78,6 @@ func (tx *Tx) SetSyncColumns(s *Sync) error {
 	return nil
 }
 
-// CreateSync stores a new sync.
-func (tx *Tx) CreateSync(s *Sync) error {
-	if err := syncs.create(tx, s); err != nil {
-		return err
-	}
-	return tx.plan(s)
-}
-
-// SaveSync stores a changed sync.
-func (tx *Tx) SaveSync(s *Sync) error {
-	if err := syncs.save(tx, s); err != nil {
-		return err
-	}
-	return tx.plan(s)
-}
-
 // SetSyncOutcome keeps what the last run left behind. Its UpdatedAt stays, since
 // no one changed the sync; its version counts up, since replies show it.
 func (tx *Tx) SetSyncOutcome(id int64, status string, rate *api.MatchRate) error {
@@ -105,52 +92,18 @@ func (tx *Tx) SetSyncOutcome(id int64, status string, rate *api.MatchRate) error
 	return nil
 }
 
-// Sync reads one sync of a workspace.
-func (tx *Tx) Sync(workspaceID, id int64) (*Sync, error) {
-	return syncs.one(tx, "id = ? AND workspace_id = ?", id, workspaceID)
-}
-
-// Syncs lists the syncs of a workspace.
-func (tx *Tx) Syncs(workspaceID int64, p Page) ([]*Sync, int64, error) {
-	return syncs.list(tx, p, workspaceID)
-}
-
-// SyncHead reads the version of one sync of a workspace.
-func (tx *Tx) SyncHead(workspaceID, id int64) (Head, error) {
-	return syncs.head(tx, workspaceID, id)
-}
-
-// SyncHeads lists the ids and versions of the syncs of a workspace, without
-// reading their configuration.
-func (tx *Tx) SyncHeads(workspaceID int64, p Page) ([]Head, int64, error) {
-	return syncs.heads(tx, p, workspaceID)
-}
-
 // EverySync reads at most limit syncs of all workspaces with an id above after,
 // in the order of their ids.
 func (tx *Tx) EverySync(after, limit int64) ([]*Sync, error) {
-	return syncs.some(tx, "id > ? ORDER BY id LIMIT ?", after, limit)
+	return Syncs.some(tx, "id > ? ORDER BY id LIMIT ?", after, limit)
 }
 
 // EveryTopicSync is EverySync of those that read topics.
 func (tx *Tx) EveryTopicSync(after, limit int64) ([]*Sync, error) {
-	return syncs.some(tx, "topic_id IS NOT NULL AND id > ? ORDER BY id LIMIT ?", after, limit)
+	return Syncs.some(tx, "topic_id IS NOT NULL AND id > ? ORDER BY id LIMIT ?", after, limit)
 }
 
 // SyncsOfTopic reads the syncs that read a topic, in the order of their ids.
 func (tx *Tx) SyncsOfTopic(topicID int64) ([]*Sync, error) {
-	return syncs.some(tx, "topic_id = ? ORDER BY id", topicID)
-}
-
-// DeleteSync deletes a sync with its runs; *InUseError while one is queued or
-// working.
-func (tx *Tx) DeleteSync(workspaceID, id int64) error {
-	if _, err := syncs.head(tx, workspaceID, id); err != nil {
-		return err
-	}
-	err := tx.unused("sync", id, use{"active run", "SELECT count(*) FROM sync_runs WHERE sync_id = ? AND status IN ('queued', 'working')"})
-	if err != nil {
-		return err
-	}
-	return syncs.delete(tx, workspaceID, id)
+	return Syncs.some(tx, "topic_id = ? ORDER BY id", topicID)
 }

@@ -21,7 +21,8 @@ type SyncRun struct {
 	Run         api.SyncRun
 }
 
-var syncRuns = define(table[SyncRun]{
+// SyncRuns belong to a sync.
+var SyncRuns = define(Table[SyncRun]{
 	name: "sync_runs", kind: "sync run", scope: "sync_id", counted: true,
 	columns: []string{"workspace_id", "sync_id", "status", "canceled", "completed_at", "started_at", "told_at", "run"},
 	cells: func(r *SyncRun) []any {
@@ -31,6 +32,10 @@ var syncRuns = define(table[SyncRun]{
 			completed = r.Run.CompletedAt.Time
 		}
 		return []any{&r.WorkspaceID, &r.SyncID, &status, &canceled, &completed, &r.StartedAt, &r.ToldAt, runCell{r}}
+	},
+	stored: func(_ *Tx, r *SyncRun) error {
+		r.fill()
+		return nil
 	},
 })
 
@@ -50,32 +55,13 @@ func (r *SyncRun) fill() {
 	r.Run.CreatedAt, r.Run.UpdatedAt = api.Time{Time: r.CreatedAt}, api.Time{Time: r.UpdatedAt}
 }
 
-// CreateSyncRun stores a new run.
-func (tx *Tx) CreateSyncRun(r *SyncRun) error {
-	err := syncRuns.create(tx, r)
-	r.fill()
-	return err
-}
-
-// SaveSyncRun stores a changed run.
-func (tx *Tx) SaveSyncRun(r *SyncRun) error {
-	err := syncRuns.save(tx, r)
-	r.fill()
-	return err
-}
-
 // SyncRun reads one run of a workspace.
 func (tx *Tx) SyncRun(workspaceID, id int64) (*SyncRun, error) {
-	return syncRuns.one(tx, "id = ? AND workspace_id = ?", id, workspaceID)
+	return SyncRuns.one(tx, "id = ? AND workspace_id = ?", id, workspaceID)
 }
 
 // AnySyncRun reads one run of whichever workspace.
-func (tx *Tx) AnySyncRun(id int64) (*SyncRun, error) { return syncRuns.one(tx, "id = ?", id) }
-
-// SyncRuns lists the runs of a sync.
-func (tx *Tx) SyncRuns(syncID int64, p Page) ([]*SyncRun, int64, error) {
-	return syncRuns.list(tx, p, syncID)
-}
+func (tx *Tx) AnySyncRun(id int64) (*SyncRun, error) { return SyncRuns.one(tx, "id = ?", id) }
 
 // SetRunStarted keeps the moment of the transaction as the one at which work on a
 // run began. It reports whether this was the first time; a run that is resumed
@@ -101,13 +87,13 @@ func (tx *Tx) setRunMoment(column string, id int64) (first bool, err error) {
 // UntoldRuns reads the runs of all workspaces that work began on and that are
 // over, but whose end was not told, oldest first.
 func (tx *Tx) UntoldRuns() ([]*SyncRun, error) {
-	return syncRuns.some(tx, "started_at IS NOT NULL AND told_at IS NULL AND NOT ("+active+") ORDER BY id")
+	return SyncRuns.some(tx, "started_at IS NOT NULL AND told_at IS NULL AND NOT ("+active+") ORDER BY id")
 }
 
 // CompletedRuns reads the last limit completed runs of a sync that were created
 // before the run with that id, newest first.
 func (tx *Tx) CompletedRuns(syncID, before, limit int64) ([]*SyncRun, error) {
-	return syncRuns.some(tx, "sync_id = ? AND status = 'completed' AND id < ? ORDER BY created_at DESC, id DESC LIMIT ?", syncID, before, limit)
+	return SyncRuns.some(tx, "sync_id = ? AND status = 'completed' AND id < ? ORDER BY created_at DESC, id DESC LIMIT ?", syncID, before, limit)
 }
 
 // KeptRun is a run that is over and whose records may still be kept.
@@ -158,16 +144,16 @@ const active = "status IN ('queued', 'working')"
 
 // ActiveRun finds the oldest run of a sync that is queued or working.
 func (tx *Tx) ActiveRun(syncID int64) (*SyncRun, error) {
-	return syncRuns.one(tx, "sync_id = ? AND "+active+" ORDER BY id LIMIT 1", syncID)
+	return SyncRuns.one(tx, "sync_id = ? AND "+active+" ORDER BY id LIMIT 1", syncID)
 }
 
 // LastRun finds the newest run of a sync.
 func (tx *Tx) LastRun(syncID int64) (*SyncRun, error) {
-	return syncRuns.one(tx, "sync_id = ? ORDER BY created_at DESC, id DESC LIMIT 1", syncID)
+	return SyncRuns.one(tx, "sync_id = ? ORDER BY created_at DESC, id DESC LIMIT 1", syncID)
 }
 
 // EveryActiveRun reads the queued and working runs of all workspaces, oldest
 // first.
 func (tx *Tx) EveryActiveRun() ([]*SyncRun, error) {
-	return syncRuns.some(tx, active+" ORDER BY id")
+	return SyncRuns.some(tx, active+" ORDER BY id")
 }

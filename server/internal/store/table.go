@@ -11,7 +11,7 @@ import (
 	"github.com/destkit/destkit/server/internal/store/sqlite"
 )
 
-// Row is what every stored row has. UpdatedAt is the moment of the last SaveX.
+// Row is what every stored row has. UpdatedAt is the moment of the last Save.
 type Row struct {
 	ID        int64
 	Version   int64 // counts from 1
@@ -49,9 +49,10 @@ func (p Page) window() (limit, offset int64) {
 	return p.PerPage, number * p.PerPage
 }
 
-// table says how one kind of row is stored: the columns of Row first, then its
-// own ones in the order of cells.
-type table[T any] struct {
+// Table stores one kind of row: the columns of Row first, then its own ones in the order
+// of cells. Its methods work within a transaction; owner is the id of what rows belong to,
+// such as a workspace.
+type Table[T any] struct {
 	name, kind string
 	scope      string // column of the owner; "" when there is none
 	columns    []string
@@ -59,6 +60,13 @@ type table[T any] struct {
 	duplicate  func(*T) (field, value string) // of the unique constraint; nil: none
 	visible    string                         // condition that hides rows; "": none
 	counted    bool                           // row_counts has the length of its lists
+	uses       []use                          // what keeps a row from being deleted
+
+	// What a kind of row needs beyond its columns; nil: nothing.
+	begin  func(*Tx, *T)       // before it is created
+	stored func(*Tx, *T) error // after it was created or saved
+	loaded func(*Tx, *T) error // after it was read
+	remove func(t *Table[T], tx *Tx, owner, id int64) error
 
 	sqlInsert, sqlUpdate, sqlDelete, sqlSelect, sqlHead string
 	sqlTotal, sqlDown, sqlUp, sqlHeadsDown, sqlHeadsUp  string
@@ -67,7 +75,7 @@ type table[T any] struct {
 const rowColumns = "id, version, created_at, updated_at"
 
 // define writes the table's statements once.
-func define[T any](t table[T]) *table[T] {
+func define[T any](t Table[T]) *Table[T] {
 	own := strings.Join(t.columns, ", ")
 	marks := strings.Repeat(", ?", len(t.columns))
 	t.sqlInsert = "INSERT INTO " + t.name + " (version, created_at, updated_at, " + own +
@@ -95,16 +103,29 @@ func define[T any](t table[T]) *table[T] {
 	return &t
 }
 
-func (t *table[T]) create(tx *Tx, v *T) error {
+// Create stores a new row; *DuplicateError for a value that must be unique.
+func (t *Table[T]) Create(tx *Tx, v *T) error {
+	if t.begin != nil {
+		t.begin(tx, v)
+	}
 	id, err := tx.insert(t.sqlInsert, append([]any{tx.now, tx.now}, arguments(t.cells(v))...)...)
 	if err != nil {
 		return fmt.Errorf("create %s: %w", t.kind, t.explain(v, err))
 	}
 	*rowOf(v) = Row{ID: id, Version: 1, CreatedAt: tx.now, UpdatedAt: tx.now}
-	return nil
+	return t.after(t.stored, tx, v)
 }
 
-func (t *table[T]) save(tx *Tx, v *T) error {
+func (t *Table[T]) after(hook func(*Tx, *T) error, tx *Tx, v *T) error {
+	if hook == nil {
+		return nil
+	}
+	return hook(tx, v)
+}
+
+// Save stores a changed row; ErrConflict when another one has changed it since it was
+// read.
+func (t *Table[T]) Save(tx *Tx, v *T) error {
 	row := rowOf(v)
 	args := append([]any{tx.now}, arguments(t.cells(v))...)
 	changed, err := tx.exec(t.sqlUpdate, append(args, row.ID, row.Version)...)
@@ -116,11 +137,11 @@ func (t *table[T]) save(tx *Tx, v *T) error {
 	}
 	row.Version++
 	row.UpdatedAt = tx.now
-	return nil
+	return t.after(t.stored, tx, v)
 }
 
 // missing says why a row with its version was not there.
-func (t *table[T]) missing(tx *Tx, id int64) error {
+func (t *Table[T]) missing(tx *Tx, id int64) error {
 	found := ErrNotFound
 	err := tx.query("SELECT 1 FROM "+t.name+" WHERE id = ?", func(sqlite.Row) error {
 		found = ErrConflict
@@ -130,7 +151,7 @@ func (t *table[T]) missing(tx *Tx, id int64) error {
 }
 
 // explain names the value that exists already.
-func (t *table[T]) explain(v *T, err error) error {
+func (t *Table[T]) explain(v *T, err error) error {
 	if t.duplicate == nil || !sqlite.Unique(err) {
 		return err
 	}
@@ -138,8 +159,24 @@ func (t *table[T]) explain(v *T, err error) error {
 	return &DuplicateError{Kind: t.kind, Field: field, Value: value}
 }
 
+// Delete deletes a row, with what hangs on it; *InUseError while another one needs it.
+func (t *Table[T]) Delete(tx *Tx, owner, id int64) error {
+	if t.remove != nil {
+		return t.remove(t, tx, owner, id)
+	}
+	if len(t.uses) > 0 {
+		if _, err := t.Head(tx, owner, id); err != nil {
+			return err
+		}
+		if err := tx.unused(t.kind, id, t.uses...); err != nil {
+			return err
+		}
+	}
+	return t.delete(tx, owner, id)
+}
+
 // delete removes a row; scope is left out where the table has none.
-func (t *table[T]) delete(tx *Tx, scopeAndID ...any) error {
+func (t *Table[T]) delete(tx *Tx, scopeAndID ...any) error {
 	changed, err := tx.exec(t.sqlDelete, scopeAndID...)
 	switch id, _ := scopeAndID[len(scopeAndID)-1].(int64); {
 	case err == nil && changed == 0:
@@ -153,8 +190,13 @@ func (t *table[T]) delete(tx *Tx, scopeAndID ...any) error {
 	return nil
 }
 
+// Read reads one row of an owner.
+func (t *Table[T]) Read(tx *Tx, owner, id int64) (*T, error) {
+	return t.one(tx, "id = ? AND "+t.scope+" = ?", id, owner)
+}
+
 // one reads the row that meets a condition.
-func (t *table[T]) one(tx *Tx, condition string, args ...any) (*T, error) {
+func (t *Table[T]) one(tx *Tx, condition string, args ...any) (*T, error) {
 	found, err := t.some(tx, condition, args...)
 	if err != nil {
 		return nil, err
@@ -166,11 +208,11 @@ func (t *table[T]) one(tx *Tx, condition string, args ...any) (*T, error) {
 }
 
 // some reads the rows that meet a condition, which may end in an order.
-func (t *table[T]) some(tx *Tx, condition string, args ...any) ([]*T, error) {
+func (t *Table[T]) some(tx *Tx, condition string, args ...any) ([]*T, error) {
 	return t.read(tx, t.sqlSelect+" AND "+condition, args...)
 }
 
-func (t *table[T]) read(tx *Tx, query string, args ...any) ([]*T, error) {
+func (t *Table[T]) read(tx *Tx, query string, args ...any) ([]*T, error) {
 	var found []*T
 	err := tx.query(query, func(c sqlite.Row) error {
 		v := new(T)
@@ -185,11 +227,25 @@ func (t *table[T]) read(tx *Tx, query string, args ...any) ([]*T, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", t.kind, err)
 	}
+	for _, v := range found {
+		if err := t.after(t.loaded, tx, v); err != nil {
+			return nil, err
+		}
+	}
 	return found, nil
 }
 
-// list reads one page and the number of all rows.
-func (t *table[T]) list(tx *Tx, p Page, scope ...any) ([]*T, int64, error) {
+// List reads one page of the rows of an owner, and the number of all of them.
+func (t *Table[T]) List(tx *Tx, owner int64, p Page) ([]*T, int64, error) {
+	return t.list(tx, p, owner)
+}
+
+// All reads the rows of an owner page by page, oldest first.
+func (t *Table[T]) All(tx *Tx, owner int64) ([]*T, error) {
+	return Every(func(p Page) ([]*T, int64, error) { return t.List(tx, owner, p) })
+}
+
+func (t *Table[T]) list(tx *Tx, p Page, scope ...any) ([]*T, int64, error) {
 	query := t.sqlDown
 	if p.Ascending {
 		query = t.sqlUp
@@ -203,7 +259,7 @@ func (t *table[T]) list(tx *Tx, p Page, scope ...any) ([]*T, int64, error) {
 	return found, total, err
 }
 
-func (t *table[T]) total(tx *Tx, scope ...any) (int64, error) {
+func (t *Table[T]) total(tx *Tx, scope ...any) (int64, error) {
 	total, err := tx.number(t.sqlTotal, scope...)
 	if err != nil {
 		return 0, fmt.Errorf("count %ss: %w", t.kind, err)
@@ -211,8 +267,8 @@ func (t *table[T]) total(tx *Tx, scope ...any) (int64, error) {
 	return total, nil
 }
 
-// heads is list without reading the rows themselves.
-func (t *table[T]) heads(tx *Tx, p Page, scope ...any) ([]Head, int64, error) {
+// Heads is List without reading the rows themselves.
+func (t *Table[T]) Heads(tx *Tx, owner int64, p Page) ([]Head, int64, error) {
 	query := t.sqlHeadsDown
 	if p.Ascending {
 		query = t.sqlHeadsUp
@@ -223,21 +279,21 @@ func (t *table[T]) heads(tx *Tx, p Page, scope ...any) ([]Head, int64, error) {
 		s := scan{cells: c}
 		found = append(found, Head{ID: s.number(), Version: s.number()})
 		return nil
-	}, append(append([]any{}, scope...), limit, offset)...)
+	}, owner, limit, offset)
 	if err != nil {
 		return nil, 0, fmt.Errorf("read %s: %w", t.kind, err)
 	}
-	total, err := t.total(tx, scope...)
+	total, err := t.total(tx, owner)
 	return found, total, err
 }
 
-// head reads the version of one row.
-func (t *table[T]) head(tx *Tx, scopeAndID ...any) (head Head, err error) {
+// Head reads the version of one row.
+func (t *Table[T]) Head(tx *Tx, owner, id int64) (head Head, err error) {
 	err = tx.query(t.sqlHead, func(c sqlite.Row) error {
 		s := scan{cells: c}
 		head = Head{ID: s.number(), Version: s.number()}
 		return nil
-	}, scopeAndID...)
+	}, owner, id)
 	if err == nil && head.ID == 0 {
 		err = ErrNotFound
 	}

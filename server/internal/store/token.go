@@ -16,7 +16,7 @@ type AccessToken struct {
 	hash []byte
 }
 
-var accessTokens = define(table[AccessToken]{
+var accessTokens = define(Table[AccessToken]{
 	name: "access_tokens", kind: "access token", scope: "user_id",
 	columns: []string{"user_id", "label", "hash"},
 	cells: func(t *AccessToken) []any {
@@ -44,7 +44,7 @@ func (tx *Tx) NewAccessToken(userID int64, label string) (token string, err erro
 	if token, err = tx.newSecret("pat_"); err != nil {
 		return "", err
 	}
-	return token, accessTokens.create(tx, &AccessToken{UserID: userID, Label: label, hash: hashOf(token)})
+	return token, accessTokens.Create(tx, &AccessToken{UserID: userID, Label: label, hash: hashOf(token)})
 }
 
 // AdoptAccessToken makes a given token one of the user; again for the same user
@@ -54,10 +54,10 @@ func (tx *Tx) AdoptAccessToken(userID int64, token string) error {
 	if err != nil || owner == userID {
 		return err
 	}
-	return accessTokens.create(tx, &AccessToken{UserID: userID, Label: "adopted", hash: hashOf(token)})
+	return accessTokens.Create(tx, &AccessToken{UserID: userID, Label: "adopted", hash: hashOf(token)})
 }
 
 // AccessTokenOwner finds the user of a token.
 func (tx *Tx) AccessTokenOwner(token string) (*User, error) {
-	return users.one(tx, "id = (SELECT user_id FROM access_tokens WHERE hash = ?)", hashOf(token))
+	return Users.one(tx, "id = (SELECT user_id FROM access_tokens WHERE hash = ?)", hashOf(token))
 }

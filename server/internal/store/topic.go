@@ -26,43 +26,16 @@ type Message struct {
 	Body   json.RawMessage
 }
 
-var topics = define(table[Topic]{
+// Topics belong to a source. Messages go with one.
+var Topics = define(Table[Topic]{
 	name: "topics", kind: "topic", scope: "source_id", counted: true,
 	columns: []string{"source_id", "name", "description", "sample_message", "fields"},
 	cells: func(t *Topic) []any {
 		return []any{&t.SourceID, &t.Name, &t.Description, &t.SampleMessage, &t.Schema}
 	},
 	duplicate: func(t *Topic) (string, string) { return "name", t.Name },
+	uses:      []use{{"sync", "SELECT count(*) FROM syncs WHERE topic_id = ?"}},
 })
-
-// CreateTopic stores a new topic; *DuplicateError for a name that the source has
-// already.
-func (tx *Tx) CreateTopic(t *Topic) error { return topics.create(tx, t) }
-
-// SaveTopic stores a changed topic.
-func (tx *Tx) SaveTopic(t *Topic) error { return topics.save(tx, t) }
-
-// Topic reads one topic of a source.
-func (tx *Tx) Topic(sourceID, id int64) (*Topic, error) {
-	return topics.one(tx, "id = ? AND source_id = ?", id, sourceID)
-}
-
-// Topics lists the topics of a source.
-func (tx *Tx) Topics(sourceID int64, p Page) ([]*Topic, int64, error) {
-	return topics.list(tx, p, sourceID)
-}
-
-// DeleteTopic deletes a topic with its messages; *InUseError while a sync reads
-// from it.
-func (tx *Tx) DeleteTopic(sourceID, id int64) error {
-	if _, err := topics.head(tx, sourceID, id); err != nil {
-		return err
-	}
-	if err := tx.unused("topic", id, use{"sync", "SELECT count(*) FROM syncs WHERE topic_id = ?"}); err != nil {
-		return err
-	}
-	return topics.delete(tx, sourceID, id)
-}
 
 // AppendMessages adds messages to the end of a topic's log and gives the numbers
 // of the first and the last of them; for none, both are the end of the log.
@@ -103,11 +76,11 @@ func (tx *Tx) Messages(topicID, after, limit int64) ([]Message, error) {
 
 // TopicByName reads a topic of a source by its name.
 func (tx *Tx) TopicByName(sourceID int64, name string) (*Topic, error) {
-	return topics.one(tx, "source_id = ? AND name = ?", sourceID, name)
+	return Topics.one(tx, "source_id = ? AND name = ?", sourceID, name)
 }
 
 // AnyTopic reads a topic of any source.
-func (tx *Tx) AnyTopic(id int64) (*Topic, error) { return topics.one(tx, "id = ?", id) }
+func (tx *Tx) AnyTopic(id int64) (*Topic, error) { return Topics.one(tx, "id = ?", id) }
 
 // LastMessage is the number of the newest message of a topic, 0 when there never
 // was one.

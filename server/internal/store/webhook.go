@@ -21,11 +21,24 @@ type Webhook struct {
 	Site        string // set from Endpoint
 }
 
-var webhooks = define(table[Webhook]{
+// Webhooks belong to a workspace. CreateWebhook stores one with its secret, which stays.
+var Webhooks = define(Table[Webhook]{
 	name: "webhooks", kind: "webhook", scope: "workspace_id",
 	columns: []string{"workspace_id", "name", "description", "events", "site"},
 	cells: func(w *Webhook) []any {
+		w.Site = siteOf(w.Endpoint)
 		return []any{&w.WorkspaceID, &w.Name, &w.Description, &w.Events, &w.Site}
+	},
+	stored: func(tx *Tx, w *Webhook) error {
+		return tx.keys.Put(w.WorkspaceID, endpointPlace(w.ID), []byte(w.Endpoint))
+	},
+	loaded: func(tx *Tx, w *Webhook) error {
+		endpoint, err := tx.keys.Open(endpointPlace(w.ID))
+		if err != nil {
+			return fmt.Errorf("read webhook %d: %w", w.ID, err)
+		}
+		w.Endpoint = string(endpoint)
+		return nil
 	},
 })
 
@@ -48,63 +61,16 @@ func siteOf(endpoint string) string {
 
 // CreateWebhook stores a new webhook and the secret that signs its calls.
 func (tx *Tx) CreateWebhook(w *Webhook, secret string) error {
-	w.Site = siteOf(w.Endpoint)
-	if err := webhooks.create(tx, w); err != nil {
-		return err
-	}
-	if err := tx.keys.Put(w.WorkspaceID, endpointPlace(w.ID), []byte(w.Endpoint)); err != nil {
+	if err := Webhooks.Create(tx, w); err != nil {
 		return err
 	}
 	return tx.keys.Put(w.WorkspaceID, secretPlace(w.ID), []byte(secret))
-}
-
-// SaveWebhook stores a changed webhook; its secret stays.
-func (tx *Tx) SaveWebhook(w *Webhook) error {
-	w.Site = siteOf(w.Endpoint)
-	if err := webhooks.save(tx, w); err != nil {
-		return err
-	}
-	return tx.keys.Put(w.WorkspaceID, endpointPlace(w.ID), []byte(w.Endpoint))
-}
-
-// Webhook reads one webhook of a workspace.
-func (tx *Tx) Webhook(workspaceID, id int64) (*Webhook, error) {
-	w, err := webhooks.one(tx, "id = ? AND workspace_id = ?", id, workspaceID)
-	if err != nil {
-		return nil, err
-	}
-	return w, tx.openEndpoints(w)
-}
-
-// Webhooks lists the webhooks of a workspace.
-func (tx *Tx) Webhooks(workspaceID int64, p Page) ([]*Webhook, int64, error) {
-	found, total, err := webhooks.list(tx, p, workspaceID)
-	if err == nil {
-		err = tx.openEndpoints(found...)
-	}
-	return found, total, err
-}
-
-func (tx *Tx) openEndpoints(found ...*Webhook) error {
-	for _, w := range found {
-		endpoint, err := tx.keys.Open(endpointPlace(w.ID))
-		if err != nil {
-			return fmt.Errorf("read webhook %d: %w", w.ID, err)
-		}
-		w.Endpoint = string(endpoint)
-	}
-	return nil
 }
 
 // WebhookSecret opens the secret that signs the calls of a webhook.
 func (tx *Tx) WebhookSecret(id int64) (string, error) {
 	secret, err := tx.keys.Open(secretPlace(id))
 	return string(secret), err
-}
-
-// DeleteWebhook deletes a webhook.
-func (tx *Tx) DeleteWebhook(workspaceID, id int64) error {
-	return webhooks.delete(tx, workspaceID, id)
 }
 
 // The states of what is sent to others: a WebhookDelivery, and the copy of a
@@ -134,7 +100,9 @@ type WebhookDelivery struct {
 	Error       string // of the last attempt; "" when it was delivered
 }
 
-var webhookDeliveries = define(table[WebhookDelivery]{
+// WebhookDeliveries belong to a workspace. One goes with its webhook, and stays when the
+// sync is deleted.
+var WebhookDeliveries = define(Table[WebhookDelivery]{
 	name: "webhook_deliveries", kind: "webhook delivery", scope: "workspace_id",
 	columns: []string{"workspace_id", "webhook_id", "sync_id", "sync_run_id", "event", "body", "status",
 		"attempts", "next_attempt", "last_attempt", "http_status", "error"},
@@ -142,35 +110,23 @@ var webhookDeliveries = define(table[WebhookDelivery]{
 		return []any{&d.WorkspaceID, &d.WebhookID, &d.SyncID, &d.SyncRunID, &d.Event, &d.Body, &d.Status,
 			&d.Attempts, &d.NextAttempt, &d.LastAttempt, &d.HTTPStatus, &d.Error}
 	},
+	begin: func(tx *Tx, d *WebhookDelivery) {
+		d.Status = DeliveryOpen
+		if d.NextAttempt.IsZero() {
+			d.NextAttempt = tx.now
+		}
+	},
 })
-
-// CreateWebhookDelivery stores an open delivery. It goes with its webhook and
-// with its workspace, and stays when the sync is deleted.
-func (tx *Tx) CreateWebhookDelivery(d *WebhookDelivery) error {
-	d.Status = DeliveryOpen
-	if d.NextAttempt.IsZero() {
-		d.NextAttempt = tx.now
-	}
-	return webhookDeliveries.create(tx, d)
-}
-
-// SaveWebhookDelivery stores what became of an attempt.
-func (tx *Tx) SaveWebhookDelivery(d *WebhookDelivery) error { return webhookDeliveries.save(tx, d) }
 
 // WebhookDelivery reads a delivery of any workspace.
 func (tx *Tx) WebhookDelivery(id int64) (*WebhookDelivery, error) {
-	return webhookDeliveries.one(tx, "id = ?", id)
-}
-
-// WebhookDeliveries lists the deliveries of a workspace.
-func (tx *Tx) WebhookDeliveries(workspaceID int64, p Page) ([]*WebhookDelivery, int64, error) {
-	return webhookDeliveries.list(tx, p, workspaceID)
+	return WebhookDeliveries.one(tx, "id = ?", id)
 }
 
 // OpenWebhookDeliveries reads the open deliveries of all workspaces with an id
 // above after, in the order of their ids.
 func (tx *Tx) OpenWebhookDeliveries(after int64) ([]*WebhookDelivery, error) {
-	return webhookDeliveries.some(tx, "status = 'open' AND id > ? ORDER BY id", after)
+	return WebhookDeliveries.some(tx, "status = 'open' AND id > ? ORDER BY id", after)
 }
 
 // PruneWebhookDeliveries deletes the deliveries of a workspace that are over and

@@ -24,60 +24,41 @@ type firstWorkspace struct {
 	NotificationEmails []string `json:"notification_emails"`
 }
 
-var workspaces = define(table[Workspace]{
+// Workspaces belong to an organization. Everything in one goes with it, and Initial stays
+// what it was at creation.
+var Workspaces = define(Table[Workspace]{
 	name: "workspaces", kind: "workspace", scope: "organization_id", visible: "gone = 0",
 	columns: []string{"organization_id", "name", "notification_emails", "first_state"},
 	cells: func(w *Workspace) []any {
 		return []any{&w.OrganizationID, &w.Name, &w.NotificationEmails, initial[firstWorkspace]{&w.first, &w.Initial}}
 	},
 	duplicate: func(w *Workspace) (string, string) { return "name", w.Name },
+	begin: func(_ *Tx, w *Workspace) {
+		if w.first = nil; w.Initial {
+			w.first = &firstWorkspace{Name: w.Name, NotificationEmails: w.NotificationEmails}
+		}
+	},
+	// An Initial one is only hidden, so that a reset brings it back with its key.
+	remove: func(t *Table[Workspace], tx *Tx, owner, id int64) error {
+		w, err := t.Read(tx, owner, id)
+		if err != nil {
+			return err
+		}
+		if err := tx.clearWorkspace(id); err != nil {
+			return fmt.Errorf("delete workspace %d: %w", id, err)
+		}
+		if !w.Initial {
+			return t.delete(tx, owner, id)
+		}
+		if _, err := tx.exec("UPDATE workspaces SET gone = 1, version = version + 1 WHERE id = ?", id); err != nil {
+			return fmt.Errorf("delete workspace %d: %w", id, err)
+		}
+		return nil
+	},
 })
 
-// CreateWorkspace stores a new workspace; *DuplicateError for a name that the
-// organization has already.
-func (tx *Tx) CreateWorkspace(w *Workspace) error {
-	w.first = nil
-	if w.Initial {
-		w.first = &firstWorkspace{Name: w.Name, NotificationEmails: w.NotificationEmails}
-	}
-	return workspaces.create(tx, w)
-}
-
-// SaveWorkspace stores a changed workspace; Initial stays what it was at
-// creation.
-func (tx *Tx) SaveWorkspace(w *Workspace) error { return workspaces.save(tx, w) }
-
-// Workspace reads one workspace of an organization.
-func (tx *Tx) Workspace(organizationID, id int64) (*Workspace, error) {
-	return workspaces.one(tx, "id = ? AND organization_id = ?", id, organizationID)
-}
-
 // WorkspaceByID reads a workspace whose organization is not known.
-func (tx *Tx) WorkspaceByID(id int64) (*Workspace, error) { return workspaces.one(tx, "id = ?", id) }
-
-// Workspaces lists the workspaces of an organization.
-func (tx *Tx) Workspaces(organizationID int64, p Page) ([]*Workspace, int64, error) {
-	return workspaces.list(tx, p, organizationID)
-}
-
-// DeleteWorkspace deletes a workspace with everything in it. An Initial one is
-// only hidden, so that a reset brings it back with its key.
-func (tx *Tx) DeleteWorkspace(organizationID, id int64) error {
-	w, err := tx.Workspace(organizationID, id)
-	if err != nil {
-		return err
-	}
-	if err := tx.clearWorkspace(id); err != nil {
-		return fmt.Errorf("delete workspace %d: %w", id, err)
-	}
-	if !w.Initial {
-		return workspaces.delete(tx, organizationID, id)
-	}
-	if _, err := tx.exec("UPDATE workspaces SET gone = 1, version = version + 1 WHERE id = ?", id); err != nil {
-		return fmt.Errorf("delete workspace %d: %w", id, err)
-	}
-	return nil
-}
+func (tx *Tx) WorkspaceByID(id int64) (*Workspace, error) { return Workspaces.one(tx, "id = ?", id) }
 
 // contents are the tables of what stands in a workspace; the order lets syncs go
 // before what they use. What hangs on these rows goes with them.
@@ -160,5 +141,5 @@ func (tx *Tx) WorkspaceKey(workspaceID int64) (string, error) {
 
 // WorkspaceByKey finds the workspace of an API key.
 func (tx *Tx) WorkspaceByKey(key string) (*Workspace, error) {
-	return workspaces.one(tx, "key_hash = ?", hashOf(key))
+	return Workspaces.one(tx, "key_hash = ?", hashOf(key))
 }
