@@ -73,8 +73,33 @@ func (sched *scheduler) explained(c *conformance.Check, r *Result) []string {
 // is not the same: an object whose name changes is unknown to the next call.
 // Results of other records make replies grow until they are too large to be read.
 func follows(id, symptom string) bool {
+	switch id {
+	case "RES-008", "RES-010": // statuses at other records
+		return symptom == "refused and there" || symptom == lostSymptom
+	case "RES-009", "SEM-005": // a status that is wrong, or an update that creates
+		return symptom == "refused and there"
+	case "STA-004", "STA-006": // what was sent before is not carried out
+		return symptom == "old value" || symptom == lostSymptom
+	case "SEM-002", "SEM-003": // an insert that changes what is there
+		return symptom == "skipped value"
+	case "ERR-006":
+		return symptom == lostSymptom
+	}
 	return id == "OBJ-004" && strings.Contains(symptom, " error ") ||
 		id == "RES-002" && (strings.HasSuffix(symptom, ": "+string(wire.KindTooLarge)) || strings.HasSuffix(symptom, ": "+string(wire.KindUnread)))
+}
+
+// leaves reports whether what the last read-back shows follows from what a check has found.
+// A record under another identifier is not there under its own, and an insert that would
+// have been skipped creates what is lost.
+func leaves(found, symptom string) bool {
+	switch symptom {
+	case lostSymptom:
+		return found == "under another identifier"
+	case "skipped value":
+		return found == lostSymptom
+	}
+	return false
 }
 
 // disturbed are the checks about calls that disturb each other. Where one of them
@@ -87,6 +112,7 @@ func (sched *scheduler) foldLate() {
 	sched.foldFields()
 	sched.foldUnreadable()
 	sched.foldQuotes()
+	sched.foldLost()
 	var by []string
 	for _, id := range disturbed {
 		if r := sched.results[id]; r != nil && (r.Status == conformance.Fail || r.Status == conformance.Warn) {
@@ -237,6 +263,57 @@ func (sched *scheduler) foldUnreadable() {
 			}
 		}
 	}
+}
+
+// ofTheRun are the checks that look at what all others have left.
+var ofTheRun = []string{"DUR-006", "DUR-007", "DUR-008"}
+
+// foldLost keeps one finding for a record that is lost: a check that gates says it, and one
+// about the run as a whole says it of records that no other check is about.
+func (sched *scheduler) foldLost() {
+	for _, id := range ofTheRun {
+		i := slices.IndexFunc(sched.checks, func(c *conformance.Check) bool { return c.ID == id })
+		r := sched.results[id]
+		if i < 0 || r == nil || r.Status != conformance.Fail {
+			continue
+		}
+		if by := sched.sameLoss(id, r); len(by) > 0 {
+			sched.replace(sched.checks[i], r, by)
+			continue
+		}
+		for _, c := range sched.checks {
+			if o := sched.results[c.ID]; o != nil && o.Status == conformance.Warn && onlyLost(o) && slices.Contains(r.Symptoms, lostSymptom) {
+				sched.replace(c, o, []string{id})
+			}
+		}
+	}
+}
+
+// lostSymptom is that of records which were acknowledged and are not there.
+const lostSymptom = "not there"
+
+// onlyLost reports whether all that was found are records that are not there.
+func onlyLost(r *Result) bool {
+	return len(r.Symptoms) > 0 && !slices.ContainsFunc(r.Symptoms, func(s string) bool { return s != lostSymptom })
+}
+
+// sameLoss are the failed checks that show all symptoms of r. An endpoint that went away
+// may have lost what it held.
+func (sched *scheduler) sameLoss(id string, r *Result) (by []string) {
+	for _, symptom := range r.Symptoms {
+		i := slices.IndexFunc(sched.checks, func(c *conformance.Check) bool {
+			o := sched.results[c.ID]
+			return o != nil && c.ID != id && (o.Status == conformance.Fail || o.Status == conformance.Flaky || o.Status == conformance.Waived) && !slices.Contains(ofTheRun, c.ID) &&
+				(slices.Contains(o.Symptoms, symptom) || follows(c.ID, symptom) || slices.ContainsFunc(o.Symptoms, func(s string) bool { return leaves(s, symptom) }))
+		})
+		if i < 0 {
+			return nil
+		}
+		if !slices.Contains(by, sched.checks[i].ID) {
+			by = append(by, sched.checks[i].ID)
+		}
+	}
+	return by
 }
 
 // unreadable reports whether all that was found are bodies without JSON.

@@ -251,6 +251,9 @@ func (sched *scheduler) settle(c *conformance.Check, r *Result) {
 		r = sched.results[c.ID]
 	}
 	sched.done++
+	if sched.suite.Settled != nil {
+		sched.suite.Settled(&sched.results[c.ID].CheckResult)
+	}
 	if sched.opts.Progress != nil {
 		sched.opts.Progress(conformance.Progress{Done: sched.done, Total: len(sched.checks), Result: r.CheckResult})
 	}

@@ -63,11 +63,17 @@ type Suite struct {
 	// is not ready no check runs; what stands against it goes into the problems of the
 	// report.
 	Open func(ctx context.Context, r *conformance.Report, checks []*conformance.Check) (ready bool, err error)
+	// Settled gets the final result of each check, before those that are Last begin. It may
+	// be nil.
+	Settled func(*conformance.CheckResult)
 	// Overall adds what the run as a whole shows against a check that has passed in its
 	// own scenario; shown reports whether a failed check has a symptom already, or one that
 	// warns where warnings count. It may be
 	// nil.
 	Overall func(ctx context.Context, found *Findings, shown func(symptom string, warnings bool) bool)
+	// CleanUp removes what the run has made, before the run as a whole is judged; late
+	// reports that the time of the run was up. It may be nil.
+	CleanUp func(ctx context.Context, r *conformance.Report, late bool)
 	// Finish cleans up and completes the report, before the verdict. late reports that
 	// the time of the run was up.
 	Finish func(ctx context.Context, r *conformance.Report, late bool)
@@ -92,6 +98,11 @@ func (s *Suite) Run(ctx context.Context, opts conformance.Options) (*conformance
 	}
 	if ready {
 		sched.run(limited)
+	}
+	if s.CleanUp != nil {
+		s.CleanUp(ctx, r, limited.Err() != nil)
+	}
+	if ready {
 		sched.judgeOverall(limited)
 		if s.Symptoms {
 			sched.foldLate()
