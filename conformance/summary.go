@@ -169,7 +169,10 @@ const mostNeeds = 3
 // summary says how many are left behind: none is said only when that was seen.
 func (res *Residue) summary(what string) string {
 	left := len(res.Refused) + len(res.Unknown)
-	said := quantity.Count(left, what) + " left behind"
+	said := quantity.Count(len(res.Refused), what) + " left behind"
+	if n := len(res.Unknown); n > 0 {
+		said += fmt.Sprintf(", %d may be (no answer)", n)
+	}
 	if res.Unverified == 0 {
 		return said
 	}

@@ -171,21 +171,25 @@ func knownKeys(answer func(r *record, done result) result) seams {
 // softDelete remembers what was deleted, and lets upsert bring back only the
 // values of then.
 func softDelete() seams {
+	return buried(func(r *record, rows changedRows, graves *shared[storedKey, []byte]) changedRows {
+		rows.put = func(old *store.Row, data []byte) error {
+			if grave := graves.get(r.place()); old == nil && grave != nil && r.operation == rpc.OperationUpsert && !r.same(grave) {
+				return nil
+			}
+			graves.take(r.place())
+			return rows.Rows.Put(old, data)
+		}
+		return rows
+	})
+}
+
+// buried keeps what deletes remove for other calls.
+func buried(change func(r *record, rows changedRows, graves *shared[storedKey, []byte]) changedRows) seams {
 	var graves shared[storedKey, []byte]
 	return seams{rows: func(_ *call, r *record, rows store.Rows) store.Rows {
-		return changedRows{
-			Rows: rows,
-			remove: func(old *store.Row) error {
-				graves.set(r.place(), bytes.Clone(old.Data))
-				return rows.Remove(old)
-			},
-			put: func(old *store.Row, data []byte) error {
-				if grave := graves.get(r.place()); old == nil && grave != nil && r.operation == rpc.OperationUpsert && !r.same(grave) {
-					return nil
-				}
-				graves.take(r.place())
-				return rows.Put(old, data)
-			},
-		}
+		return change(r, changedRows{Rows: rows, remove: func(old *store.Row) error {
+			graves.set(r.place(), bytes.Clone(old.Data))
+			return rows.Remove(old)
+		}}, &graves)
 	}}
 }

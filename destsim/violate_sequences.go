@@ -115,22 +115,15 @@ func overOld(change func(c *cell, have, was []byte) []byte) seams {
 
 // revives keeps what a delete removes, and puts it below what an upsert brings.
 func revives() seams {
-	var graves shared[storedKey, []byte]
-	return seams{rows: func(_ *call, r *record, rows store.Rows) store.Rows {
-		return changedRows{
-			Rows: rows,
-			remove: func(old *store.Row) error {
-				graves.set(r.place(), bytes.Clone(old.Data))
-				return rows.Remove(old)
-			},
-			put: func(old *store.Row, data []byte) error {
-				if grave := graves.take(r.place()); old == nil && grave != nil && r.operation == rpc.OperationUpsert {
-					data = mergeCells(grave, r.cells)
-				}
-				return rows.Put(old, data)
-			},
+	return buried(func(r *record, rows changedRows, graves *shared[storedKey, []byte]) changedRows {
+		rows.put = func(old *store.Row, data []byte) error {
+			if grave := graves.take(r.place()); old == nil && grave != nil && r.operation == rpc.OperationUpsert {
+				data = mergeCells(grave, r.cells)
+			}
+			return rows.Rows.Put(old, data)
 		}
-	}}
+		return rows
+	})
 }
 
 // eitherKey finds a record by each identifier that it carries.

@@ -182,7 +182,7 @@ func violations() []violation {
 	all := slices.Concat(
 		envelopeViolations, requestViolations, httpViolations, tlsViolations, authViolations, connectionViolations,
 		planningViolations, fieldViolations, speedViolations, resultsViolations, batchViolations, semanticsViolations,
-		durabilityViolations, statelessViolations, parallelViolations, errorsViolations, dataViolations, acceptanceViolations,
+		durabilityViolations, ledgerViolations, statelessViolations, parallelViolations, errorsViolations, dataViolations, acceptanceViolations,
 		sequenceViolations,
 	)
 	slices.SortFunc(all, func(a, b violation) int { return strings.Compare(a.ID, b.ID) })

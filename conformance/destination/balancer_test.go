@@ -98,7 +98,7 @@ func TestABalancerForEver(t *testing.T) {
 		return true
 	}}
 	r := judged(t, b, writeCheck, writing(e))
-	require.Equal(t, 1+deleteRepeats, deletes)
+	require.Less(t, deletes, 1+deleteRepeats+mostDisturbed)
 	require.NotEmpty(t, r.Residue.Refused)
 	require.Contains(t, r.Residue.Refused[0].Reason, "HTTP 502")
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -147,12 +148,49 @@ func (s *session) batch(sc *scenario, operation string, records []*record, how p
 	req := how.request
 	req.method, req.params, req.object, req.records = rpc.MethodSyncBatch, params, first.object.APIName, len(records)
 	req.odd, req.once = req.odd || how.odd, takesEffectOnce(operation)
-	if b.reply, err = s.send(sc.ctx, sc.Check().ID, req); err != nil {
-		return nil, err
+	entered := sc.entered(operation, records)
+	s.ledger.Begin(entered)
+	b.reply, err = s.send(sc.ctx, sc.Check().ID, req)
+	_, unsent := errors.AsType[unsentError](err)
+	if b.reply != nil {
+		b.read()
+		unsent = b.reply.Kind == wire.KindRefused
+	}
+	sc.enter(entered, b, unsent)
+	if unsent {
+		s.giveBack(len(records))
+		err = cmp.Or(s.withdraw(seq, b), err)
+	}
+	if err != nil || unsent {
+		return b.orNone(), err
 	}
 	sc.wrote.Store(time.Now().UnixNano())
-	b.read()
 	return b, s.finish(seq, b)
+}
+
+// orNone is a batch that was sent, nil else.
+func (b *batch) orNone() *batch {
+	if b.reply == nil {
+		return nil
+	}
+	return b
+}
+
+// withdraw notes in the journal that no byte of a batch has left: nothing was changed.
+func (s *session) withdraw(seq int64, b *batch) error {
+	if seq < 0 {
+		return nil
+	}
+	var unchanged []json.RawMessage
+	for _, r := range b.records {
+		if _, key := r.journalled(); key != nil {
+			unchanged = append(unchanged, key)
+		}
+	}
+	if err := s.journal.Finish(seq, nil, unchanged); err != nil {
+		return harness("%w", err)
+	}
+	return nil
 }
 
 // announce writes a batch into the journal before anything is sent; -1 stands

@@ -119,7 +119,7 @@ func (s *session) sendOnce(ctx context.Context, check string, req request) (*rep
 	}
 	if req.method == rpc.MethodSyncBatch && req.hops == 0 {
 		if err := s.pace.enter(ctx); err != nil {
-			return nil, overtime(ctx)
+			return nil, unsentError{overtime(ctx)}
 		}
 		defer s.pace.leave()
 	}
@@ -130,7 +130,7 @@ func (s *session) sendOnce(ctx context.Context, check string, req request) (*rep
 	call, gone := s.watch.enter(nameOf(req, check), req)
 	defer s.watch.leave(call)
 	if gone != nil {
-		return nil, gone.err()
+		return nil, unsentError{gone.err()}
 	}
 	got := to.Do(ctx, wire.Call{
 		Check: check, RPC: req.method, ID: req.id, HTTPMethod: req.httpMethod, URL: req.url, Header: header,
@@ -147,6 +147,9 @@ func (s *session) sendOnce(ctx context.Context, check string, req request) (*rep
 	}
 	s.watch.hears(got)
 	if err := s.away(ctx, to, call, req, got); err != nil {
+		if got.Kind == wire.KindRefused {
+			err = unsentError{err}
+		}
 		return nil, err
 	}
 	s.noticeRateLimit(got)
@@ -163,6 +166,11 @@ func (s *session) sendOnce(ctx context.Context, check string, req request) (*rep
 	}
 	return r, nil
 }
+
+// unsentError is the end of a call of which no byte has left.
+type unsentError struct{ error }
+
+func (e unsentError) Unwrap() error { return e.error }
 
 // redirect is where a reply sends the caller on the same host. HTTP-004 judges
 // the redirect; all other checks look at the answer behind it, for which the

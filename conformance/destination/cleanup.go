@@ -28,7 +28,6 @@ const (
 // cleanUp removes what the run wrote. Only journalled keys are ever deleted,
 // through delete batches where the object takes them, else through the hook.
 func (s *session) cleanUp(ctx context.Context, r *conformance.Report, late bool) {
-	r.Residue.Journal = s.opts.Journal
 	if s.catalog == nil {
 		return
 	}
@@ -37,10 +36,7 @@ func (s *session) cleanUp(ctx context.Context, r *conformance.Report, late bool)
 	if ctx.Err() != nil {
 		limit = cleanUpTime / 3
 	}
-	groups := s.cleanKeys(context.WithoutCancel(ctx), limit, !late, &r.Residue)
-	if ctx.Err() == nil {
-		s.judgeDeletes(ctx, groups, r)
-	}
+	s.cleaned = s.cleanKeys(context.WithoutCancel(ctx), limit, !late, &r.Residue)
 }
 
 // deletingTime is how long the clean-up of that many keys may take.
@@ -63,7 +59,7 @@ type cleaning struct {
 	foreign     []journal.Key       // in the journal, and not made by its run
 	answers     map[string]deletion // by text of the key
 	sight       sight
-	denied      []journal.Key // acknowledged the delete, and the read-back still shows them
+	stillThere  []journal.Key // that the read-back shows after their delete
 }
 
 // deletion is how the removal of one key was answered.
@@ -71,6 +67,9 @@ type deletion struct {
 	acknowledged bool
 	hook         bool   // by the cleanup hook
 	why          string // else
+	refused      string // the words of a refusal
+	absent       bool   // they are those that keys get which were never there
+	unanswered   bool   // nothing came back for it
 	reply        *reply // to the delete batch
 }
 
@@ -100,7 +99,7 @@ func (s *session) cleanKeys(ctx context.Context, limit time.Duration, witnesses 
 			if k.State == journal.Refused {
 				continue // nothing of it is there, the journal says
 			}
-			keep(res, s.newScenario(ctx, cleanUpCheck, g.object), k, notOwn)
+			keep(res, s.newScenario(ctx, cleanUpCheck, g.object), k, notOwn, k.State != journal.Unknown)
 		}
 	}
 	return groups
@@ -136,9 +135,7 @@ func (sc *scenario) deleteGroup(g *cleaning) {
 	}
 	if o := g.object; o != nil && o.accepts(rpc.OperationDelete) {
 		if id, ok := o.field(g.field); ok {
-			for part := range slices.Chunk(g.keys, sc.cleanUpSize()) {
-				sc.deleteKeys(o, id, part, g.answers)
-			}
+			sc.deleteKeys(g, id, g.keys)
 		} else {
 			for text := range g.answers {
 				g.answers[text] = deletion{why: fmt.Sprintf("field %q is gone", g.field)}
@@ -148,46 +145,6 @@ func (sc *scenario) deleteGroup(g *cleaning) {
 	left := slices.DeleteFunc(slices.Clone(g.keys), func(k journal.Key) bool { return g.answers[exchange.KeyText(k.Identifier)].acknowledged })
 	if len(left) > 0 && sc.opts.Hooks.Cleanup.Set() {
 		sc.hookKeys(g, left)
-	}
-}
-
-// unknownSize is the size of the batches of a clean-up where the endpoint
-// declares none that can be read.
-const unknownSize = 500
-
-// cleanUpSize is never more than the endpoint takes in one batch (spec 8).
-func (sc *scenario) cleanUpSize() int {
-	if sc.catalog.speed == nil {
-		return unknownSize
-	}
-	return int(max(1, min(unknownSize, sc.catalog.speed.MaximumBatchSize)))
-}
-
-// deleteKeys sends one delete batch. Each is a sync run of its own.
-func (sc *scenario) deleteKeys(o *object, id rpc.Field, keys []journal.Key, answers map[string]deletion) {
-	part := sc.newScenario(sc.ctx, cleanUpCheck, o)
-	records := make([]*record, len(keys))
-	for i, k := range keys {
-		records[i] = &record{object: o, id: id, key: k.Identifier, values: map[string]json.RawMessage{id.APIName: k.Identifier}}
-	}
-	b, err := part.cleanUpBatch(rpc.OperationDelete, records, o.ordinary(id))
-	for n := range deleteRepeats {
-		if !passing(b, err) || sc.watch.isGone() || !part.pause(deletePause<<n, b) {
-			break
-		}
-		b, err = part.cleanUpBatch(rpc.OperationDelete, records, o.ordinary(id))
-	}
-	for i, r := range records {
-		d := deletion{}
-		switch {
-		case err != nil:
-			d.why = err.Error()
-		case b.succeeded(r):
-			d.acknowledged, d.reply = true, b.reply
-		default:
-			d.why = "delete: " + b.why(r)
-		}
-		answers[exchange.KeyText(keys[i].Identifier)] = d
 	}
 }
 

@@ -176,6 +176,8 @@ func (sc *scenario) whyLostTogether(operation string) cause {
 	switch {
 	case ok && there < n:
 		return seenCause("records of a batch are lost: %s; a record that was sent alone is stored.", sc.whichLost())
+	case ok && sc.sentBefore(lost) && sc.staysDeleted(operation, lost):
+		return seenCause("new records are stored, and these stay deleted, also with other values in a sync of their own: a mark of the delete (a flag, a list of deleted keys) is never taken away.")
 	case ok && sc.sentBefore(lost):
 		return seenCause("new records are stored, and these, which were sent before, are not: what is remembered of an earlier batch decides instead of the call.")
 	case ok && overlapping(sc.latest):
@@ -247,6 +249,24 @@ func (sc *scenario) whyUnwitnessed() cause {
 	}
 	inVain()
 	return either("the write is not made", "not committed, or its error swallowed", "a look into the destination while the request below is sent again")
+}
+
+// staysDeleted reports whether a record that was deleted and sent again is not there with
+// other values either, in a sync of its own.
+func (sc *scenario) staysDeleted(operation string, r *record) bool {
+	if !slices.ContainsFunc(sc.batches, func(b *batch) bool {
+		return b.operation == rpc.OperationDelete && slices.ContainsFunc(b.records, func(o *record) bool { return o.place() == r.place() && b.succeeded(o) })
+	}) {
+		return false
+	}
+	apart := sc.apart()
+	other := forOperation(operation, []*record{sc.changed(r, 7)})
+	b, err := apart.writeOne(operation, other, plan{})
+	if err != nil || !b.succeeded(other[0]) {
+		return false
+	}
+	seen, err := apart.observe(other)
+	return err == nil && len(seen) == 0
 }
 
 // sentBefore reports whether a record was in more than one batch.

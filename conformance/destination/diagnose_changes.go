@@ -36,7 +36,7 @@ func (sc *scenario) whyOld() cause {
 	}
 	from := time.Now()
 	gone := func(s map[string]observed) bool { return len(kept(s)) == 0 }
-	seen, err := sc.poll(e.operation, []*record{e.record}, gone)
+	seen, err := sc.poll(e.Operation, []*record{e.record}, gone)
 	switch {
 	case err != nil:
 		return cause{}
@@ -65,7 +65,7 @@ func (sc *scenario) whyOld() cause {
 func (sc *scenario) whyKept(e *expected, fields []string, kept func(map[string]observed) []string) cause {
 	apart := sc.apart()
 	change := func(r *record) (map[string]observed, bool) {
-		b, err := apart.writeOne(e.operation, forOperation(e.operation, []*record{r}), plan{})
+		b, err := apart.writeOne(e.Operation, forOperation(e.Operation, []*record{r}), plan{})
 		if err != nil || !b.succeeded(b.records[0]) {
 			return nil, false
 		}
@@ -74,7 +74,7 @@ func (sc *scenario) whyKept(e *expected, fields []string, kept func(map[string]o
 	}
 	seen, ok := change(e.record)
 	if !ok {
-		return either("a change is lost for what an earlier batch of its sync has left", "it is never made", e.operation+" of one record in a sync of its own (here it was not accepted)")
+		return either("a change is lost for what an earlier batch of its sync has left", "it is never made", e.Operation+" of one record in a sync of its own (here it was not accepted)")
 	}
 	if len(kept(seen)) == 0 {
 		return seenCause("the same change in a sync of its own is made: what an earlier batch of the same sync has left (its plan, its operation or its content) decides instead of the call.")
@@ -117,7 +117,7 @@ func (sc *scenario) inCompany(e *expected) (seen map[string]observed, ok bool) {
 	if b, err := sc.writeOne(sc.object.creating(), made, plan{}); err != nil || !b.succeeded(made[0]) {
 		return nil, false
 	}
-	b, err := sc.writeOne(e.operation, forOperation(e.operation, []*record{e.record, sc.changed(made[0], 1)}), plan{})
+	b, err := sc.writeOne(e.Operation, forOperation(e.Operation, []*record{e.record, sc.changed(made[0], 1)}), plan{})
 	if err != nil || !b.succeeded(e.record) {
 		return nil, false
 	}
@@ -137,7 +137,7 @@ func (sc *scenario) takesOther(e *expected, name string, stored json.RawMessage)
 		operation string
 		record    *record
 		is        bool
-	}{{sc.object.creating(), r, false}, {e.operation, r.with(name, stored), true}} {
+	}{{sc.object.creating(), r, false}, {e.Operation, r.with(name, stored), true}} {
 		b, err := sc.writeOne(step.operation, forOperation(step.operation, []*record{step.record}), plan{})
 		if err != nil || !b.succeeded(b.records[0]) {
 			return false
@@ -203,10 +203,10 @@ func (sc *scenario) whichValues(e *expected, fields []string, taken, tried [2][]
 	}
 	// A field without a third value, as a flag, adds nothing where all others were tried in vain.
 	if len(fields) == len(sc.fieldsThatChange(e.record)) && len(tried[0]) > 0 && len(tried[1]) > 0 {
-		return seenCause("%s of a record that is there is acknowledged and nothing is written, not later (%s) and not in another sync.", e.operation, sc.opts.LateWait)
+		return seenCause("%s of a record that is there is acknowledged and nothing is written, not later (%s) and not in another sync.", e.Operation, sc.opts.LateWait)
 	}
 	if untried := notIn(fields, slices.Concat(tried[0], tried[1])); untried != "" || len(tried[0]) == 0 || len(tried[1]) == 0 {
-		return either("the statement that changes a record leaves "+quantity.List(fields)+" out", "these values are not taken", e.operation+" with other values")
+		return either("the statement that changes a record leaves "+quantity.List(fields)+" out", "these values are not taken", e.Operation+" with other values")
 	}
 	return seenCause("the statement that changes a record leaves these fields out; the others were changed.")
 }

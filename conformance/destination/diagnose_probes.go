@@ -119,7 +119,7 @@ func (sc *scenario) sameValues(operation string, r *record) fate {
 // apart is a scenario of the same check with a sync run of its own.
 func (sc *scenario) apart() *scenario {
 	other := sc.newScenario(sc.ctx, sc.Check(), sc.object)
-	other.model = newModel()
+	other.model = sc.newView()
 	return other
 }
 

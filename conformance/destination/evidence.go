@@ -9,6 +9,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/exchange"
+	"github.com/destkit/destkit/conformance/internal/model"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/hook"
 )
@@ -40,27 +41,46 @@ func (sc *scenario) observe(records []*record) (map[string]observed, error) {
 	}
 	out := map[string]observed{}
 	for _, g := range order {
-		sc.hookAsked = sc.hookAsked || sc.object != nil && g.object == sc.object.APIName
-		started := time.Now()
-		reply, err := hook.Paged(sc.readback)(sc.ctx, hook.ReadbackRequest{Object: g.object, IdentifierField: g.field, Identifiers: ids[g]})
+		seen, err := sc.lookUp(g.object, g.field, ids[g])
 		if err != nil {
-			if sc.ctx.Err() != nil {
-				return nil, overtime(sc.ctx)
+			return nil, err
+		}
+		for _, raw := range ids[g] {
+			text := exchange.KeyText(raw)
+			if got, there := seen[text]; there {
+				out[text] = got
 			}
-			if away := sc.hookAway(err, started); away != nil {
-				return nil, away
-			}
-			return nil, harness("%w", errors.New(sc.redactor.String(err.Error())))
+			sc.ledger.Saw(place{Object: g.object, Field: g.field, Key: text}, seen[text].sight())
 		}
-		for _, rec := range reply.Records {
-			out[exchange.KeyText(rec.Identifier)] = observed{count: rec.Count, fields: rec.Fields}
+	}
+	return out, nil
+}
+
+func (o observed) sight() model.Sight { return model.Sight{Count: o.count, Fields: o.fields} }
+
+// lookUp asks the hook for keys of one object and field; what is not there is left out.
+func (sc *scenario) lookUp(object, field string, ids []json.RawMessage) (map[string]observed, error) {
+	sc.hookAsked = sc.hookAsked || sc.object != nil && object == sc.object.APIName
+	started := time.Now()
+	reply, err := hook.Paged(sc.readback)(sc.ctx, hook.ReadbackRequest{Object: object, IdentifierField: field, Identifiers: ids})
+	if err != nil {
+		if sc.ctx.Err() != nil {
+			return nil, overtime(sc.ctx)
 		}
-		for _, field := range reply.Hidden {
-			sc.hookHides.Store([2]string{g.object, field}, true)
+		if away := sc.hookAway(err, started); away != nil {
+			return nil, away
 		}
-		if len(reply.Records) > 0 {
-			sc.hookShown.Store(g.object, true)
-		}
+		return nil, harness("%w", errors.New(sc.redactor.String(err.Error())))
+	}
+	for _, field := range reply.Hidden {
+		sc.hookHides.Store([2]string{object, field}, true)
+	}
+	out := map[string]observed{}
+	for _, rec := range reply.Records {
+		out[exchange.KeyText(rec.Identifier)] = observed{count: rec.Count, fields: rec.Fields}
+	}
+	if len(out) > 0 {
+		sc.hookShown.Store(object, true)
 	}
 	return out, nil
 }

@@ -100,7 +100,10 @@ func nameOf(req request, check string) string {
 		const shown = 60
 		name = "the body " + foreign.Clip(string(req.body[:min(len(req.body), utf8.UTFMax*(shown+1))]), shown)
 	}
-	if check != "" {
+	switch {
+	case check == cleanUpCheck.ID:
+		name += " of the clean-up with " + quantity.Count(req.records, "record")
+	case check != "":
 		name += " of " + check
 	}
 	return name
@@ -139,6 +142,13 @@ func (w *watch) isGone() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.gone != nil
+}
+
+// count is how often the endpoint was away.
+func (w *watch) count() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.outages)
 }
 
 // expect switches the watch off while a hook takes the endpoint down.

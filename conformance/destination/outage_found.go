@@ -101,9 +101,27 @@ func (sc *scenario) stayedUp() error {
 			})
 		}
 	}
+	sc.blameLargeBatches(outages)
 	sc.Explain(func(symptom string) bool { return symptom == symptomSilent },
 		"what the call took, the only worker, a lock or a connection of a pool, is never given back: give it back on every path, and put a time limit on all that a call waits for.", true)
 	return sc.held()
+}
+
+// blameLargeBatches names the candidates where a batch of many records was under way alone.
+func (sc *scenario) blameLargeBatches(outages []*outage) {
+	const many = 10
+	for _, o := range outages {
+		if !o.alone || len(o.suspects) != 1 || o.suspects[0].request.records < many {
+			continue
+		}
+		var sent rpc.BatchParams
+		if json.Unmarshal(o.suspects[0].request.params, &sent) != nil {
+			continue
+		}
+		sc.Explain(func(symptom string) bool { return symptom != symptomSilent }, wire.EitherCause(
+			"a batch of "+quantity.Count(len(sent.Records), "record")+" with operation "+sent.SyncPlan.Operation+" ends the process, as one that takes too much memory does",
+			"one of its records does", "the request below again, with fewer records,"), false)
+	}
 }
 
 const symptomSilent = "no response any more"

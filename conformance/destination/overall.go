@@ -104,10 +104,14 @@ func (s *session) brokenOverall(ctx context.Context, found *engine.Findings, sho
 	s.overall.mu.Lock()
 	defer s.overall.mu.Unlock()
 	check := found.Check().ID
+	sc := s.scenarioOf(ctx, found)
+	if ctx.Err() == nil {
+		sc.ofCleanUp()
+	}
 	if check == "HTTP-003" && len(s.overall.lost) > 1 && len(s.watch.outages) == 0 {
 		for _, r := range s.overall.lost {
 			if symptom := r.Symptom(); !shown(symptom, false) && !slices.Contains(found.Symptoms(), symptom) {
-				s.scenarioOf(ctx, found).brokenAs(symptom, "", "a response to every call", r.What()+": "+r.Failure(), r)
+				sc.brokenAs(symptom, "", "a response to every call", r.What()+": "+r.Failure(), r)
 			}
 		}
 	}

@@ -205,7 +205,7 @@ func (sc *scenario) changesNothing(s set) bool {
 func (sc *scenario) wasCreated(s set) bool {
 	return slices.ContainsFunc(s.records, func(r *record) bool {
 		before, looked := sc.before[r.place()]
-		return sc.model.get(r).created && (!looked || before.count > 0)
+		return sc.model.get(r).Created && (!looked || before.count > 0)
 	})
 }
 
@@ -378,6 +378,9 @@ func (sc *scenario) sendsLookAlikes(which string) error {
 			return err
 		}
 		records = append(records, r[0].with(r[0].id.APIName, other))
+	}
+	for _, r := range records {
+		r.near = true
 	}
 	sc.sets = []set{{ops[0], records}}
 	return sc.sendSets(&sending{alone: true})

@@ -18,6 +18,7 @@ type record struct {
 	values map[string]json.RawMessage // by field, the identifier included
 	seed   values.Seed                // what the values are made from
 	turn   int                        // how many values of a sequence it has had
+	near   bool                       // the key is made to resemble others
 	odd    odd                        // what a row of a table put into it
 }
 

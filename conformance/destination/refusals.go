@@ -228,7 +228,7 @@ func (sc *scenario) valuesFareTheSame() error {
 	for i, s := range sc.sets {
 		for _, r := range s.records {
 			b := sc.batchWith(r)
-			if b == nil || sc.purposes[i].existing && !sc.model.get(r).created {
+			if b == nil || sc.purposes[i].existing && !sc.model.get(r).Created {
 				continue
 			}
 			at := fate{sc.purposes[i], b, r}

@@ -66,6 +66,9 @@ func (sc *scenario) findSight(g *cleaning, witnesses bool) sight {
 		}
 		why = fmt.Sprintf("the read-back hook has shown no record of %q, so that it does not show their end", g.name)
 	}
+	if witnesses && sc.ledger.Contradicted(g.name) {
+		return sight{why: "an update of a record that is there got the same answer in this run as one of an absent record, so that updates show nothing: " + needsReadback}
+	}
 	if witnesses {
 		if said, ok := sc.calibrateWitness(g); ok {
 			return sight{by: byWitness, skipped: said}
@@ -128,9 +131,9 @@ func settle(res *conformance.Residue, sc *scenario, g *cleaning, found map[strin
 		look, known := found[text]
 		switch {
 		case known && look.there:
-			keep(res, sc, k, stillThere(k, answer, g.sight.by, look.copies))
-			if answer.reply != nil && g.sight.by == byReadback {
-				g.denied = append(g.denied, k)
+			keep(res, sc, k, stillThere(k, answer, g.sight.by, look.copies), true)
+			if g.sight.by == byReadback {
+				g.stillThere = append(g.stillThere, k)
 			}
 		case known, refused && answer.acknowledged:
 			gone = append(gone, k)
@@ -141,8 +144,10 @@ func settle(res *conformance.Residue, sc *scenario, g *cleaning, found map[strin
 		case answer.acknowledged:
 			res.Unverified++
 			res.UnverifiedReason = g.sight.why
+		case answer.absent && k.State == journal.Unknown: // it never had an answer, and is not there
+			gone = append(gone, k)
 		default:
-			keep(res, sc, k, answer.why)
+			keep(res, sc, k, answer.why, k.State != journal.Unknown && !answer.unanswered)
 		}
 	}
 	res.Cleaned += cleaned
@@ -157,10 +162,10 @@ func settle(res *conformance.Residue, sc *scenario, g *cleaning, found map[strin
 	}
 }
 
-// keep files a key that may still be there.
-func keep(res *conformance.Residue, sc *scenario, k journal.Key, why string) {
+// keep files a key that may still be there; known: it is.
+func keep(res *conformance.Residue, sc *scenario, k journal.Key, why string, known bool) {
 	l := conformance.Leftover{Object: k.Object, Field: k.Field, Identifier: string(k.Identifier), Reason: sc.redactor.String(why)}
-	if k.State == journal.Unknown {
+	if !known {
 		res.Unknown = append(res.Unknown, l)
 	} else {
 		res.Refused = append(res.Refused, l)

@@ -13,8 +13,8 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
-// controls is the number of records that are asked for before the deletion, of
-// which one must be found.
+// controls is the number of records that are asked for before the deletion, of which one
+// must be found, and none be denied that must be there.
 const controls = 5
 
 // calibrateWitness finds whether an update tells a record that is there from one
@@ -51,7 +51,11 @@ func (sc *scenario) calibrateWitness(g *cleaning) (string, bool) {
 	}
 	found := slices.ContainsFunc(keys, func(k journal.Key) bool { return said[exchange.KeyText(k.Identifier)] == "" })
 	none := said[exchange.KeyText(never)]
-	return none, found && none != ""
+	denied := slices.ContainsFunc(keys, func(k journal.Key) bool {
+		must := sc.ledger.State(place{Object: g.name, Field: g.field, Key: exchange.KeyText(k.Identifier)})
+		return must.Known && must.Exists && said[exchange.KeyText(k.Identifier)] == none
+	})
+	return none, found && none != "" && !denied
 }
 
 // lookByWitness updates every key. What is found is there; what is skipped in the

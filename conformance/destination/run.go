@@ -44,7 +44,7 @@ func (s *session) suite() *engine.Suite {
 	return &engine.Suite{
 		Name: conformance.SuiteDestination, Target: s.redactor.String(s.target.URL), Catalogue: s.cat, Steps: definitions(), Secrets: s.redactor,
 		Symptoms: true, Permitted: s.permitted, Needs: s.needs, Objects: s.chosen,
-		NewActor: s.newActor, Open: s.open, Overall: s.brokenOverall, Finish: s.conclude,
+		NewActor: s.newActor, Open: s.open, Overall: s.brokenOverall, Settled: s.settled.settle, CleanUp: s.cleanUp, Finish: s.conclude,
 	}
 }
 
@@ -101,8 +101,8 @@ func (s *session) open(ctx context.Context, r *conformance.Report, checks []*con
 	return true, nil
 }
 
-// conclude cleans up and completes the report.
-func (s *session) conclude(ctx context.Context, r *conformance.Report, late bool) {
+// conclude completes the report.
+func (s *session) conclude(_ context.Context, r *conformance.Report, _ bool) {
 	if s.untrusted && !slices.ContainsFunc(r.Checks, func(c conformance.CheckResult) bool {
 		return c.Status == conformance.Fail || c.Status == conformance.Flaky
 	}) {
@@ -110,7 +110,7 @@ func (s *session) conclude(ctx context.Context, r *conformance.Report, late bool
 			Message: "the certificate of the endpoint does not verify, and the checks that would say why are not selected",
 			Fix:     "select TLS-*, or judge with --development on, or give its roots with --tls-roots"})
 	}
-	s.cleanUp(ctx, r, late)
+	r.Residue.Journal = s.opts.Journal
 	s.explainUnwritten(r)
 	if s.uncounted.Load() {
 		r.Notes = append(r.Notes, uncountedNote)

@@ -36,7 +36,7 @@ type scenario struct {
 	history     []set                         // what every When sent
 	bad         []*record                     // the records that must not be accepted
 	badSure     bool                          // the author says that they are bad
-	model       *model                        // what the destination must hold now
+	model       *view                         // what the destination must hold now
 	before      map[place]observed            // what a read-back showed before the latest When
 	disagreeing []disagreeing                 // records with identifiers of two records
 	unmet       unmet                         // what was reported, for the search for its cause

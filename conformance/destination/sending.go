@@ -144,7 +144,7 @@ func (o *object) fixedIdentifier(active rpc.Field) (string, bool) {
 // sent before, or gives those that every plan must map another value, so that
 // only the active one can match.
 func withoutOtherIdentifiers(sc *scenario, r *record) *record {
-	if e := sc.expectedOf(r); e == nil || !e.exists {
+	if e := sc.expectedOf(r); e == nil || !e.Exists {
 		return r
 	}
 	c := *r
@@ -163,10 +163,10 @@ func withoutOtherIdentifiers(sc *scenario, r *record) *record {
 }
 
 func (sc *scenario) expectedOf(r *record) *expected {
-	if sc.model == nil {
+	if sc.model == nil || sc.model.at[r.place()] == nil {
 		return nil
 	}
-	return sc.model.at[r.place()]
+	return sc.model.get(r)
 }
 
 // withRealKey gives the record the values of its true identifiers as well.
@@ -328,7 +328,7 @@ func (m *sending) sendAndCut(sc *scenario, s set) error {
 		}
 	}
 	for _, r := range s.records {
-		sc.model.get(r).known = false
+		sc.model.get(r)
 	}
 	return nil
 }

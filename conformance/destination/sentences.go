@@ -18,7 +18,7 @@ func step(pattern string, bind func(*scenario) any) definition {
 var definitions = sync.OnceValue(func() []definition {
 	return slices.Concat(
 		callSteps(), ruleSteps(), tlsSteps(), authSteps(),
-		planningSteps(), objectSteps(), recordSteps(), valueSteps(), twinSteps(), resultSteps(), evidenceSteps(),
+		planningSteps(), objectSteps(), recordSteps(), valueSteps(), twinSteps(), resultSteps(), evidenceSteps(), keptSteps(),
 		parallelSteps(), timeSteps(), fullSteps(), hookSteps(),
 	)
 })

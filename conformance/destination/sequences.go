@@ -2,14 +2,13 @@ package destination
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 
-	"github.com/destkit/destkit/conformance/internal/exchange"
+	"github.com/destkit/destkit/conformance/internal/model"
 	"github.com/destkit/destkit/conformance/internal/values"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
-	"github.com/destkit/destkit/internal/hook"
+	"github.com/destkit/destkit/internal/lists"
 )
 
 // What is sent of one record after the other: the opposite values, arrays of other
@@ -113,40 +112,21 @@ func spread(operations []string, records []*record) []set {
 }
 
 // noDeletedValues: what a record had is gone with it. Created again with fewer fields it
-// has none of the old values in the others. A default that is the same by chance shows in
-// one record at most.
+// has none of the old values in the others.
 func (sc *scenario) noDeletedValues() error {
-	due := sc.expectations(written)
+	due := map[place]bool{}
+	for _, e := range sc.expectations(written) {
+		due[e.record.place()] = true
+	}
 	if sc.readback == nil || len(due) == 0 {
 		return nil
 	}
-	seen, err := sc.observe(recordsOf(due))
+	keys := lists.Where(sc.ledger.Settled(sc.object.APIName), func(k model.Key) bool { return due[k.Place] })
+	broken, err := sc.contradictions(keys, keys, map[place]model.Sight{})
 	if err != nil {
 		return err
 	}
-	old := map[place]*record{}
-	for _, r := range sc.history[0].records {
-		old[r.place()] = r
-	}
-	for _, f := range sc.object.Fields {
-		back, kinds := []*expected{}, map[string]bool{}
-		for _, e := range due {
-			was, got := old[e.record.place()], seen[exchange.KeyText(e.record.key)]
-			if _, sent := e.values[f.APIName]; sent || was == nil || orNull(got.fields[f.APIName]) == "null" {
-				continue
-			}
-			if same, _ := hook.SameValue(f, was.values[f.APIName], got.fields[f.APIName]); same {
-				back = append(back, e)
-				kinds[string(was.values[f.APIName])] = true
-			}
-		}
-		if len(kinds) < 2 {
-			continue
-		}
-		e := back[0]
-		sc.brokenAs("deleted value", sc.operationOf(e.record), fmt.Sprintf("no %s in %s, which was deleted and created again without it", f.APIName, foreign.Clip(string(e.record.key), 60)),
-			"it is "+foreign.Clip(string(seen[exchange.KeyText(e.record.key)].fields[f.APIName]), 120)+", as before the delete", sc.replyFor(e.record))
-	}
+	sc.reportBroken(lists.Where(broken, func(c model.Contradiction) bool { return c.Kind == model.Returned }), len(due))
 	return sc.held()
 }
 
@@ -180,7 +160,7 @@ func (sc *scenario) noneRefusedNextToOld() error {
 	old, taken := map[place]bool{}, 0
 	for _, r := range sc.history[0].records {
 		old[r.place()] = true
-		if e := sc.model.get(r); e != nil && e.exists {
+		if e := sc.model.get(r); e != nil && e.Exists {
 			taken++
 		}
 	}

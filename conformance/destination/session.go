@@ -22,6 +22,7 @@ import (
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/exchange"
 	"github.com/destkit/destkit/conformance/internal/journal"
+	"github.com/destkit/destkit/conformance/internal/model"
 	"github.com/destkit/destkit/conformance/internal/values"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/internal/hook"
@@ -39,6 +40,9 @@ type session struct {
 	hooks    *http.Client
 	readback hook.Readback
 	journal  *journal.Journal
+	ledger   model.Ledger
+	settled  statuses
+	cleaned  []*cleaning // what the clean-up has seen; nil before it
 	keys     *values.Keys
 	// owns recognises the keys of the run of a journal; nil: all in it are this run's.
 	owns    *ownership
@@ -225,6 +229,9 @@ func (s *session) openJournal() error {
 		return usage("%v", err)
 	}
 	s.journal = j
+	for _, k := range j.Pending() { // of an earlier part of the run
+		s.ledger.Doubt(place{Object: k.Object, Field: k.Field, Key: exchange.KeyText(k.Identifier)})
+	}
 	return nil
 }
 
@@ -262,6 +269,13 @@ func (s *session) reserve(n int) error {
 	}
 	s.budget.sent += n
 	return nil
+}
+
+// giveBack returns records that were not sent.
+func (s *session) giveBack(n int) {
+	s.budget.Lock()
+	defer s.budget.Unlock()
+	s.budget.sent -= n
 }
 
 // sentRecords is how much of the budget is used up.

@@ -24,7 +24,7 @@ func (sc *scenario) noneExists() error {
 	var records []*record
 	for _, s := range sc.sets {
 		for _, r := range s.records {
-			if e := sc.model.get(r); sc.operationOf(r) == rpc.OperationDelete && (!e.known || e.exists) {
+			if e := sc.model.get(r); sc.operationOf(r) == rpc.OperationDelete && (!e.Known || e.Exists) {
 				continue // a delete that was not acknowledged removes nothing
 			}
 			records = append(records, r)

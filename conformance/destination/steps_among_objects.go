@@ -36,7 +36,7 @@ func (sc *scenario) sendsInTurn() error {
 		return nil // the steps before show what one object shows
 	}
 	if sc.model == nil {
-		sc.model = newModel()
+		sc.model = sc.newView()
 	}
 	for range 3 {
 		for _, o := range objects {
@@ -52,7 +52,7 @@ func (sc *scenario) sendsInTurn() error {
 			if err != nil {
 				return err
 			}
-			sc.model.apply(b)
+			sc.model.follow(b)
 			sc.keepRefusal(b)
 			sc.latest, sc.sets = append(sc.latest, b), append(sc.sets, set{b.operation, b.records})
 		}

@@ -25,7 +25,7 @@ func (sc *scenario) haveChanged() error {
 	if err := sc.held(); err != nil {
 		return err
 	}
-	due := sc.expectations(func(e *expected) bool { return e.exists && e.written })
+	due := sc.expectations(func(e *expected) bool { return e.Exists && e.Written })
 	if len(due) == 0 {
 		return sc.noneAccepted()
 	}
@@ -146,7 +146,7 @@ func (sc *scenario) unchanged(what string) error {
 	}
 	var records []*record
 	for _, e := range sc.model.all() {
-		if sc.before[e.record.place()].count == 0 || exempt && e.operation == rpc.OperationDelete || others && sc.inLatest(e.record) {
+		if sc.before[e.record.place()].count == 0 || exempt && e.Operation == rpc.OperationDelete || others && sc.inLatest(e.record) {
 			continue
 		}
 		records = append(records, e.record)

@@ -26,8 +26,8 @@ func (sc *scenario) valuesOfOneBatch() error {
 	for i, r := range parts[0] {
 		got := seen[exchange.KeyText(r.key)]
 		whole := slices.ContainsFunc(parts, func(p []*record) bool {
-			e := &expected{record: p[i], values: p[i].values}
-			return !slices.ContainsFunc(slices.Collect(maps.Keys(e.values)), func(name string) bool { return sc.fieldDiffers(e, name, got) })
+			e := asSent(p[i])
+			return !slices.ContainsFunc(slices.Collect(maps.Keys(e.Values)), func(name string) bool { return sc.fieldDiffers(e, name, got) })
 		})
 		if got.count > 0 && whole {
 			sc.Saw(conformance.SeenStored, 1)
@@ -62,7 +62,7 @@ func (sc *scenario) acceptedTwice() bool {
 func (sc *scenario) strangeValue(parts [][]*record, i int, got observed) string {
 	for name := range parts[0][i].values {
 		sent := slices.ContainsFunc(parts, func(p []*record) bool {
-			return !sc.fieldDiffers(&expected{record: p[i], values: p[i].values}, name, got)
+			return !sc.fieldDiffers(asSent(p[i]), name, got)
 		})
 		if !sent {
 			return "value of " + name
@@ -79,8 +79,7 @@ func (sc *scenario) notesStored() error {
 	first := sc.history[0].records[0]
 	same := true
 	for name := range first.values {
-		e := &expected{record: first, values: first.values}
-		same = same && !sc.fieldDiffers(e, name, seen[exchange.KeyText(first.key)])
+		same = same && !sc.fieldDiffers(asSent(first), name, seen[exchange.KeyText(first.key)])
 	}
 	if same {
 		sc.note("an older batch that is sent again after a newer one wins: the last arrival counts")

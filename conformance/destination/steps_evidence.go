@@ -19,7 +19,7 @@ import (
 // separate claims: a value that was altered does not make its record absent.
 func evidenceSteps() []definition {
 	return []definition{
-		step(`^every acknowledged record (is in the destination|is in the destination, where a read-back shows it|is stored exactly|exists once|has its new values)$`,
+		step(`^every acknowledged record (is in the destination|is in the destination, where a read-back shows it|is stored exactly|exists once|has its new values|of the run is as it was acknowledged)$`,
 			func(sc *scenario) any { return func(claim string) error { return storedClaims[claim](sc) } }),
 		step(`^every deleted record is there again$`, func(sc *scenario) any { return sc.presentAgain }),
 		step(`^no deleted value is there again, where a read-back shows it$`, func(sc *scenario) any { return sc.noDeletedValues }),
@@ -36,6 +36,7 @@ var storedClaims = map[string]func(*scenario) error{
 	"is stored exactly":                                 (*scenario).storedExactly,
 	"exists once":                                       (*scenario).existOnce,
 	"has its new values":                                (*scenario).haveChanged,
+	"of the run is as it was acknowledged":              (*scenario).acknowledgedKept,
 
 	"every record has the values of one batch": (*scenario).valuesOfOneBatch,
 	"it is noted which values are stored":      (*scenario).notesStored,
@@ -60,18 +61,18 @@ func (sc *scenario) expectations(want func(*expected) bool) []*expected {
 			latest[r.place()] = true
 		}
 	}
-	return lists.Where(sc.model.all(), func(e *expected) bool { return e.known && want(e) && latest[e.record.place()] })
+	return lists.Where(sc.model.all(), func(e *expected) bool { return e.Known && want(e) && latest[e.record.place()] })
 }
 
-func exists(e *expected) bool { return e.exists }
+func exists(e *expected) bool { return e.Exists }
 
 // written are the records that the latest batch has created or changed: one that it
 // refused shows nothing, whatever is there from before.
-func written(e *expected) bool { return e.exists && e.written }
+func written(e *expected) bool { return e.Exists && e.Written }
 
 // standing are those, and the ones that an insert has skipped.
 func standing(e *expected) bool {
-	return e.exists && (e.written || e.operation == rpc.OperationInsert)
+	return e.Exists && (e.Written || e.Operation == rpc.OperationInsert)
 }
 
 func recordsOf(es []*expected) []*record {
@@ -116,7 +117,7 @@ func (sc *scenario) present() error {
 	sc.Saw(conformance.SeenStored, len(due)-len(lost))
 	for _, e := range due {
 		if seen[exchange.KeyText(e.record.key)].count > 0 {
-			sc.storedBy.Store(e.record.object.APIName+" "+e.operation, true)
+			sc.storedBy.Store(e.record.object.APIName+" "+e.Operation, true)
 		}
 	}
 	return sc.held()
@@ -125,9 +126,9 @@ func (sc *scenario) present() error {
 // presentAgain judges records that were created, deleted and sent again as they were.
 // Refusing one of them has no reason in its values, which were accepted before.
 func (sc *scenario) presentAgain() error {
-	refused := sc.expectations(func(e *expected) bool { return e.created && !e.exists && e.refused && e.changes == 0 })
+	refused := sc.expectations(func(e *expected) bool { return e.Created && !e.Exists && e.Refused && e.Changes == 0 })
 	for _, e := range refused {
-		b := sc.batchWith(e.record)
+		b := sc.batchAt(e.record)
 		sc.brokenAs(symptomMissing, b.operation, "the deleted record "+string(e.record.key)+" created again", b.why(e.record), b.reply)
 	}
 	return sc.present()

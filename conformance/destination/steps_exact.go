@@ -118,7 +118,7 @@ func (sc *scenario) differences(due []*expected, seen map[string]observed) []dif
 			continue
 		}
 		from := len(out)
-		for _, name := range slices.Sorted(maps.Keys(e.values)) {
+		for _, name := range slices.Sorted(maps.Keys(e.Values)) {
 			if len(e.record.odd.fields) > 0 && !slices.ContainsFunc(e.record.odd.fields, func(f rpc.Field) bool { return f.APIName == name }) {
 				continue // the row is about other fields
 			}
@@ -128,7 +128,7 @@ func (sc *scenario) differences(due []*expected, seen map[string]observed) []dif
 			p := sc.pair(e, name, got)
 			for _, o := range due {
 				if o != e {
-					p.Records = append(p.Records, o.values[name])
+					p.Records = append(p.Records, o.Values[name])
 				}
 			}
 			d := differenceOf(e.record, p)
@@ -180,7 +180,7 @@ func takenForOne(e *expected, due []*expected, p values.Pair) (cause, fix string
 	own := exchange.KeyText(e.record.key)
 	for _, o := range due {
 		other := exchange.KeyText(o.record.key)
-		if o != e && values.Text(o.values[p.Field.APIName]) == values.Text(p.Stored) && o.record.id.APIName == e.record.id.APIName {
+		if o != e && values.Text(o.Values[p.Field.APIName]) == values.Text(p.Stored) && o.record.id.APIName == e.record.id.APIName {
 			if how := values.AlikeKeys(own, other); how != "" {
 				return fmt.Sprintf(takenForOneRecord, how),
 					"compare identifiers exactly, or fail the record."
@@ -222,8 +222,8 @@ func (sc *scenario) pair(e *expected, name string, got observed) values.Pair {
 	if !ok {
 		f = newField(name)
 	}
-	p := values.Pair{Field: f, Sent: e.values[name], Stored: got.fields[name], Beside: e.record.values}
-	if before, ok := sc.before[e.record.place()]; ok && e.changes > 0 {
+	p := values.Pair{Field: f, Sent: e.Values[name], Stored: got.fields[name], Beside: e.record.values}
+	if before, ok := sc.before[e.record.place()]; ok && e.Changes > 0 {
 		p.Before = before.fields[name]
 	}
 	return p

@@ -146,7 +146,7 @@ func (sc *scenario) fullBatchStored(what string) (answered bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		sc.model.apply(again)
+		sc.model.follow(again)
 		if again.answered() {
 			sc.note("a full batch of %s was answered when it was sent again; before: %s", what, b.reply.Short())
 			sc.batches = lists.Where(sc.batches, func(o *batch) bool { return o != b })
@@ -179,7 +179,7 @@ func (sc *scenario) refusedInFull(b *batch) error {
 		if err != nil {
 			return err
 		}
-		sc.model.apply(alone)
+		sc.model.follow(alone)
 		if alone.succeeded(r) {
 			sc.brokenAs("refused in a full batch", b.operation, fmt.Sprintf("%s taken among %s, as it is alone", foreign.Clip(string(r.key), 60), quantity.Count(len(b.records), "record")),
 				b.why(r), b.reply, alone.reply)

@@ -126,7 +126,7 @@ func (sc *scenario) onlyActiveChanged() error {
 		}
 		sc.Saw(conformance.SeenStored, 1)
 		b, e := sc.batchWith(d.sent), sc.model.get(d.sent)
-		if was := sc.before[d.sent.place()]; was.count > 0 && e.written && b != nil && b.succeeded(d.sent) && len(sc.changedFields(d.sent.object, was, seen[exchange.KeyText(d.sent.key)])) == 0 {
+		if was := sc.before[d.sent.place()]; was.count > 0 && e.Written && b != nil && b.succeeded(d.sent) && len(sc.changedFields(d.sent.object, was, seen[exchange.KeyText(d.sent.key)])) == 0 {
 			sc.brokenAs(symptomOldValue, op, "the acknowledged values in "+foreign.Clip(string(d.sent.key), 60), "it is as it was before", reply)
 		}
 	}
@@ -137,7 +137,7 @@ func (sc *scenario) onlyActiveChanged() error {
 // has, in a field that may be changed.
 func (sc *scenario) freeIdentifierTaken(d disagreeing) {
 	b, e := sc.batchWith(d.sent), sc.model.get(d.sent)
-	if b != nil && b.refused(d.sent) && e.exists {
+	if b != nil && b.refused(d.sent) && e.Exists {
 		sc.brokenAs("refused free identifier", b.operation,
 			fmt.Sprintf("%s taken with %s %s, which no record has", foreign.Clip(string(d.sent.key), 60), sc.otherIdentifier(d), foreign.Clip(string(d.sent.values[sc.otherIdentifier(d)]), 60)),
 			b.why(d.sent), b.reply)

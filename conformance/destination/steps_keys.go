@@ -71,7 +71,7 @@ func (sc *scenario) withIdentifier(id rpc.Field, n int, key, text string) (*reco
 	text = strings.ReplaceAll(text, "{odd}", strconv.FormatInt(values.OddKey(run, n), 10))
 	text = strings.ReplaceAll(text, "{key}", key)
 	r = r.with(id.APIName, json.RawMessage(filled(text)))
-	r.odd.key = true
+	r.odd.key, r.near = true, true
 	return r, nil
 }
 

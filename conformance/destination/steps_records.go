@@ -19,7 +19,7 @@ type set struct {
 }
 
 const (
-	whichOperation = `(operation "[a-z]+"|the creating operation|the changing operation|every changing operation|any operation|each operation|an operation that is not advertised)`
+	whichOperation = `(operation "[a-z]+"(?: if there is one)?|the creating operation|the changing operation|every changing operation|any operation|each operation|an operation that is not advertised)`
 	sendingWays    = `((?:, [^:]+)?)`
 	otherValues    = " with other values"
 )
@@ -75,7 +75,11 @@ func (sc *scenario) operations(which string) ([]string, error) {
 		}
 		return nil, notApplicable("%s advertises every operation", o)
 	}
-	return []string{strings.Trim(strings.TrimPrefix(which, "operation "), `"`)}, nil
+	name, optional := strings.CutSuffix(strings.TrimPrefix(which, "operation "), " if there is one")
+	if name = strings.Trim(name, `"`); optional && !o.accepts(name) {
+		return nil, nil
+	}
+	return []string{name}, nil
 }
 
 // sendsNew makes records and sends them, a set of its own for each operation.
@@ -240,7 +244,7 @@ func (sc *scenario) make(n int, op string, id rpc.Field, m *sending) ([]*record,
 // sendSets sends every set in the wanted way and follows the results.
 func (sc *scenario) sendSets(m *sending) error {
 	if sc.model == nil {
-		sc.model = newModel()
+		sc.model = sc.newView()
 	}
 	if err := sc.lookBefore(); err != nil {
 		return err
@@ -254,7 +258,7 @@ func (sc *scenario) sendSets(m *sending) error {
 		}
 		sc.latest = append(sc.latest, sent...)
 		for _, b := range sent {
-			sc.model.apply(b)
+			sc.model.follow(b)
 			sc.keepRefusal(b)
 		}
 		if err != nil {
@@ -273,7 +277,7 @@ func (sc *scenario) sendSets(m *sending) error {
 func (sc *scenario) lookBefore() error {
 	sc.before = map[place]observed{}
 	for _, e := range sc.model.all() {
-		if e.operation == rpc.OperationDelete && e.refused {
+		if e.Operation == rpc.OperationDelete && e.Refused {
 			return inconclusive("", "the delete of %s was refused (OPS-007), so that what follows shows nothing", e.record.key)
 		}
 	}
@@ -288,7 +292,7 @@ func (sc *scenario) lookBefore() error {
 	for _, e := range sc.model.all() {
 		was := seen[exchange.KeyText(e.record.key)]
 		sc.before[e.record.place()] = was
-		if e.known && e.created && !e.exists && was.count > 0 {
+		if e.Known && e.Created && !e.Exists && was.count > 0 {
 			return inconclusive("", "%s is still there after its delete was acknowledged (SEM-009), so that what follows shows nothing", e.record.key)
 		}
 	}

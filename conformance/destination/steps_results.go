@@ -31,7 +31,7 @@ var batchClaims = map[string]func(*scenario) error{
 func (sc *scenario) batchesProcessed() error {
 	err := sc.holds("every batch is processed")
 	if sc.held() == nil && len(sc.waves) > 1 && sc.lastOperation() == rpc.OperationDelete &&
-		!slices.ContainsFunc(sc.model.all(), func(e *expected) bool { return e.created }) {
+		!slices.ContainsFunc(sc.model.all(), func(e *expected) bool { return e.Created }) {
 		return sc.noneAccepted()
 	}
 	return err
@@ -40,7 +40,7 @@ func (sc *scenario) batchesProcessed() error {
 func (sc *scenario) acknowledged() error {
 	for _, b := range sc.latest {
 		for _, r := range b.records {
-			if e := sc.model.get(r); !e.known || !e.exists {
+			if e := sc.model.get(r); !e.Known || !e.Exists {
 				return inconclusive("", "%s was not acknowledged when it was created", r.key)
 			}
 			if before, looked := sc.before[r.place()]; looked && before.count == 0 {

@@ -75,6 +75,58 @@ Feature: Persistence and repeats
       | integer | 4242 |
     Then every acknowledged record is stored exactly
 
+  @DUR-006 @must @spec @spec-4.2.2 @write @readback-required @last @records-14 @each-object @evidence-kept
+  @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-SEM-006 @needs-SEM-001
+  Scenario: What was acknowledged stays as it was
+    Before the clean-up every record of the run that was acknowledged is read back. One that is
+    gone, or that a batch changed which did not name it, is wrong for ever: the service sends it
+    again only when its row changes.
+    Cause: a value that cannot be stored is dropped without a word, or a later batch reaches records that it does not name.
+    Fix: store the record or fail it, and change only what a batch names.
+    Good: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","zip":"1"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then other batches, then read-back {"records":[{"identifier":"a@x.io","count":1,"fields":{"zip":"1"}}],"complete":true}
+    Bad: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","zip":"1"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then other batches, then read-back {"records":[],"complete":true}
+
+    Given an object that can create records
+    When the service sends new records with these values with the creating operation:
+      | string | "a\\u0000b" |
+      | string | "a\\ud800b" |
+      | string | "plain" |
+      | float | 1e400 |
+    And the service sends 2 new records with the creating operation
+    And the service sends the same records with other values with every changing operation
+    And the service sends 2 new records with the creating operation
+    Then every acknowledged record of the run is as it was acknowledged
+
+  @DUR-007 @must @spec @spec-4.2.2 @write @readback-required @last @records-14 @each-object @evidence-absent
+  @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-RES-008 @needs-RES-009 @needs-SEM-005
+  Scenario: What was refused does not appear later
+    The service counts a failed record as failed, and shows it to the user. One that is written
+    all the same, with the next batch, is a record that no sync knows of.
+    Cause: a batch is kept in a list or a transaction that is not rolled back, and the next batch writes it.
+    Fix: drop what was refused, and end the transaction of each call.
+    Good: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","zip":"1"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":false}]}}, then other batches, then read-back {"records":[],"complete":true}
+    Bad: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","zip":"1"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":false}]}}, then other batches, then read-back {"records":[{"identifier":"a@x.io","count":1,"fields":{"zip":"1"}}],"complete":true}
+
+    Given an object that can create records
+    When the service sends 3 good records and 1 bad record with the creating operation, if one is known
+    And the service sends 2 new records with the creating operation
+    Then no refused record of the run is there
+
+  @DUR-008 @must @spec @spec-4.2 @write @readback-required @last @records-6 @each-object @evidence-deleted
+  @needs-SEM-009
+  Scenario: What was deleted does not come back
+    A mirror that shows a removed record again shows data that must be gone.
+    Cause: a delete sets a mark that a later write takes away, or a cache is written back.
+    Fix: remove the record; an update of it is skipped as of any other that is absent.
+    Good: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"delete","…":"…"},"records":[{"email":"a@x.io"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then an update of a@x.io, then read-back {"records":[],"complete":true}
+    Bad: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"delete","…":"…"},"records":[{"email":"a@x.io"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then an update of a@x.io, then read-back {"records":[{"identifier":"a@x.io","count":1,"fields":{"zip":"1"}}],"complete":true}
+
+    Given an object that accepts "delete"
+    When the service sends 2 new records with operation "upsert"
+    And the service sends the same records with operation "delete"
+    And the service sends the same records with other values with operation "update" if there is one
+    Then no deleted record of the run is there
+
   @DUP-001 @must @spec @spec-4.2.5 @write @records-16 @each-object @evidence-results
   @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-OPS-004 @needs-OPS-007
   Scenario: The same batch twice has full results both times

@@ -88,7 +88,7 @@ var sqliteRows = []Mistake{
 	},
 	{
 		Name: "update-sees-deleted-rows", Sentence: "delete sets a date, and the look-up of update does not ask for it: an update of a deleted record is acknowledged.",
-		Finds: []string{"SEM-005", "SEM-009", "SEM-004"}, Never: []string{"RPC-*", "DAT-*", "SEM-001", "SEM-006", "DUR-001"},
+		Finds: []string{"SEM-005", "SEM-009", "SEM-004", "DUR-008"}, Never: []string{"RPC-*", "DAT-*", "SEM-001", "SEM-006", "DUR-001"},
 	},
 	{
 		Name: "matched-by-either-key", Sentence: "A row is looked up by serial OR asset_tag, so that a record which disagrees writes into the row of another.",

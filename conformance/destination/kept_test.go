@@ -1,0 +1,37 @@
+package destination_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/internal/matrixtest"
+)
+
+// TestTheLastReadbackFinds what no check is about: each kind of defect that breaks what was
+// acknowledged, refused or deleted is found when all keys of the run are read back.
+func TestTheLastReadbackFinds(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ kind, violation, actual string }{
+		{"acknowledged and gone", "DUR-006", "it is not there"},
+		{"acknowledged and changed", "DUR-006.2", ", as before"},
+		{"a record of another check changed", "DUR-006.3", `it is "of another batch", though no later batch named it`},
+		{"refused and written later", "DUR-007", "it is there"},
+		{"deleted and returned", "DUR-008", "it is there again"},
+	} {
+		t.Run(c.kind, func(t *testing.T) {
+			t.Parallel()
+			b := inMemory(t, simConfig(c.violation))
+			b.opts.Objects = b.opts.Objects[:1]
+			b.opts.Select = []string{"DUR-006", "DUR-007", "DUR-008"}
+			r := b.judge(t)
+			check := matrixtest.CheckOf(c.violation)
+			require.Equal(t, []string{check}, tripped(r))
+			for _, found := range r.Checks {
+				if found.ID == check {
+					require.Contains(t, found.Findings[0].Actual, c.actual)
+				}
+			}
+		})
+	}
+}
