@@ -2,44 +2,42 @@ package service
 
 import (
 	"bytes"
+	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
+	"github.com/destkit/destkit/internal/lists"
 )
 
 // emulatedOnes connects applications that the service emulates itself: they have
 // what no custom destination has. Their credentials are made from what the
 // service says about them.
-func (sc *scenario) emulatedOnes() error {
+func (sc *scenario) emulatedOnes() {
 	var types []*wire.Node
-	if _, err := sc.pages("/connectors", func(_ *answer, n *wire.Node) {
+	sc.pages("/connectors", func(_ *answer, n *wire.Node) {
 		if emulated, _ := n.Get("emulated").Bool(); emulated {
 			types = append(types, n)
 		}
-	}); err != nil {
-		return err
-	}
+	})
 	var ids []int64
 	for _, n := range types {
-		a, err := sc.api(request{method: "POST", path: "/destinations", body: map[string]any{"service_connection": map[string]any{
+		a := sc.api(request{method: "POST", path: "/destinations", body: map[string]any{"service_connection": map[string]any{
 			"name": sc.called("application"), "type": jsonvalue.Text(n.Get("service_name")), "credentials": invented(n.Get("configuration_fields", "fields")),
 		}}})
-		if err != nil {
-			return err
-		}
 		if sc.madeBy(a); a.id("data", "id") != 0 {
 			sc.shows("destination", "creation", a, a.at("data"))
 			ids = append(ids, a.id("data", "id"))
 		}
 	}
 	if len(ids) == 0 {
-		return engine.Outcome(conformance.NotRun, "", "the service emulates no application")
+		stop(engine.Outcome(conformance.NotRun, "", "the service emulates no application"))
 	}
 	sc.emulated = ids
-	return nil
 }
 
 // invented are credentials that fit the fields of a connector.
@@ -63,10 +61,7 @@ func invented(fields *wire.Node) map[string]any {
 
 // advancedAgrees looks at what the definitions say about themselves (spec 2.4).
 func (sc *scenario) advancedAgrees(what string) error {
-	all, err := sc.looked("advanced configuration field")
-	if err != nil {
-		return err
-	}
+	all := sc.looked("advanced configuration field")
 	seen := 0
 	for _, v := range all {
 		kind := jsonvalue.Text(v.node.Get("type"))
@@ -91,7 +86,117 @@ func (sc *scenario) advancedAgrees(what string) error {
 		}
 	}
 	if seen == 0 {
-		return engine.Outcome(conformance.Inconclusive, "", "no %s was shown", what)
+		undecided("no %s was shown", what)
 	}
 	return sc.heldBy(seen, "look")
+}
+
+// objectKinds are the objects that a scenario may ask for, and how they are known.
+var objectKinds = map[string]func(object *wire.Node) bool{
+	"field ordering": func(o *wire.Node) bool { return isTrue(o.Get("supports_field_ordering")) && len(keyFields(o)) > 0 },
+	"append":         func(o *wire.Node) bool { return offers(o, "append") && len(keyFields(o)) > 0 },
+	"advanced configuration": func(o *wire.Node) bool {
+		return offers(o, "upsert") && len(jsonvalue.Items(o.Get("advanced_configuration_field_definitions"))) > 1
+	},
+	"references": func(o *wire.Node) bool { return offers(o, "upsert") && reference(o) != nil },
+	"mirror alone": func(o *wire.Node) bool {
+		return offers(o, "mirror") && len(keyFields(o)) > 0 && len(jsonvalue.Items(o.Get("fields"))) > 1 && !offers(o, "upsert")
+	},
+}
+
+func isTrue(n *wire.Node) bool { v, ok := n.Bool(); return ok && v }
+
+// offers reports whether an object supports an operation (spec 2.3).
+func offers(object *wire.Node, operation string) bool {
+	return slices.ContainsFunc(jsonvalue.Items(object.Get("supported_operations")), func(one *wire.Node) bool { return jsonvalue.Text(one) == operation })
+}
+
+// keyFields are those that may identify records of an upsert (spec 2.5).
+func keyFields(object *wire.Node) []string {
+	keys := lists.Where(jsonvalue.Items(object.Get("fields")), func(f *wire.Node) bool { return isTrue(f.Get("can_be_upsert_key")) })
+	return lists.Of(keys, func(f *wire.Node) string { return jsonvalue.Text(f.Get("full_name")) })
+}
+
+// reference is a field that refers to records of another object.
+func reference(object *wire.Node) *wire.Node {
+	for _, f := range jsonvalue.Items(object.Get("fields")) {
+		if jsonvalue.Text(f.Get("lookup_object")) != "" {
+			return f
+		}
+	}
+	return nil
+}
+
+// anObject connects an application that has an object of some kind; the syncs of
+// the scenario write to it from here on. Custom destinations have no field ordering, no
+// append and no audiences.
+func (sc *scenario) anObject(kind string) {
+	sc.emulatedOnes()
+	for _, id := range sc.emulated {
+		list := sc.must(request{method: "GET", path: below("destinations", id, "/objects?per_page=100")})
+		for _, object := range jsonvalue.Items(list.at("data")) {
+			if objectKinds[kind](object) {
+				// No call to it is ever seen.
+				sc.dest = &destination{Endpoint: &endpoint.Endpoint{Owner: sc.endpoints}, id: id}
+				sc.nextSync().others = jsonvalue.Items(list.at("data"))
+				sc.writesTo(object)
+				return
+			}
+		}
+	}
+	stop(engine.Outcome(conformance.NotRun, "", "no destination with such an object (%s) can be made here", kind))
+}
+
+// writesTo lets the syncs of the scenario write to an object: the first column
+// goes to its key, the second to all fields that it requires.
+func (sc *scenario) writesTo(object *wire.Node) {
+	g := sc.nextSync()
+	key := keyFields(object)[0]
+	mappings := []any{identifies(mapping("id", key))}
+	for _, f := range jsonvalue.Items(object.Get("fields")) {
+		if name := jsonvalue.Text(f.Get("full_name")); name != key && isTrue(f.Get("required_for_mapping")) {
+			mappings = append(mappings, mapping("name", name))
+		}
+	}
+	advanced := map[string]any{}
+	for _, f := range jsonvalue.Items(object.Get("advanced_configuration_field_definitions")) {
+		if isTrue(f.Get("required")) && f.Get("default") == nil {
+			advanced[jsonvalue.Text(f.Get("name"))] = "zz-conf"
+		}
+	}
+	g.object = object
+	maps.Copy(g.over, map[string]any{
+		"destination_attributes": map[string]any{"connection_id": sc.dest.id, "object": jsonvalue.Text(object.Get("full_name"))},
+		"mappings":               mappings, "advanced_configuration": advanced,
+	})
+}
+
+// referred is the object that the reference of the scenario's object leads to,
+// with the field that it is looked up by: one that may be written, so that the
+// judge can.
+func (sc *scenario) referred() (object *wire.Node, by string) {
+	name := jsonvalue.Text(reference(sc.nextSync().object).Get("lookup_object"))
+	for _, other := range sc.nextSync().others {
+		if jsonvalue.Text(other.Get("full_name")) != name {
+			continue
+		}
+		for _, f := range jsonvalue.Items(other.Get("fields")) {
+			if isTrue(f.Get("can_be_reference_key")) && (by == "" || isTrue(f.Get("createable"))) {
+				object, by = other, jsonvalue.Text(f.Get("full_name"))
+			}
+		}
+	}
+	return object, by
+}
+
+// lookup are the mappings of the scenario's object with one more that finds a
+// record of another object by its key (spec 2.5).
+func (sc *scenario) lookup() []any {
+	field := reference(sc.nextSync().object)
+	m := mapping("name", jsonvalue.Text(field.Get("full_name")))
+	m["lookup_object"] = jsonvalue.Text(field.Get("lookup_object"))
+	if _, by := sc.referred(); by != "" {
+		m["lookup_field"] = by
+	}
+	return append(slices.Clone(sc.nextSync().over["mappings"].([]any)), m)
 }

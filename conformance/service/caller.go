@@ -60,6 +60,11 @@ type callerRule struct {
 	judge func(c *endpoint.Call) bool
 }
 
+// judgeBy lets a claim decide, which may be stopped.
+func (r *callerRule) judgeBy(claim func() error) bool {
+	return r.watched.JudgeBy(func() error { return caught(func() { stop(claim()) }) })
+}
+
 // Bounds of what a Caller keeps.
 const (
 	mostIDs     = 100_000
@@ -180,14 +185,14 @@ func (j *Caller) prepare() error {
 			j.dest.url = base
 		}
 		j.dest.Show(c)
-		return r.watched.JudgeBy(r.sc.callsGoToURL)
+		return r.judgeBy(r.sc.callsGoToURL)
 	})
 	asked := func(takes func(c *endpoint.Call) bool, ask func(c *endpoint.Call) (string, string)) func(r *callerRule, c *endpoint.Call) bool {
 		return func(r *callerRule, c *endpoint.Call) bool {
 			if !takes(c) {
 				return false
 			}
-			return r.watched.JudgeBy(func() error {
+			return r.judgeBy(func() error {
 				if expected, actual := ask(c); expected != "" {
 					r.sc.brokenCall(expected, actual, c)
 				}

@@ -30,7 +30,7 @@ func (j *Caller) repeatedID(r *callerRule, c *endpoint.Call) bool {
 	} else {
 		j.dest.Show(first, c)
 	}
-	return r.watched.JudgeBy(r.sc.idsAreUnique)
+	return r.judgeBy(r.sc.idsAreUnique)
 }
 
 // identified says which record of a batch has no identifier, or that of another one. That
@@ -72,7 +72,7 @@ func (j *Caller) speedNotAsked(r *callerRule, c *endpoint.Call) bool {
 	if first && !asked {
 		return false
 	}
-	return r.watched.JudgeBy(func() error {
+	return r.judgeBy(func() error {
 		if !asked {
 			r.sc.brokenCall("get_sync_speed before the first batch of run "+run, "the batch came without it", c)
 		}
@@ -99,7 +99,7 @@ func (j *Caller) sized(r *callerRule, c *endpoint.Call) bool {
 		return false
 	}
 	j.dest.Show(c)
-	return r.watched.JudgeBy(func() error { return r.sc.batchesAreSmall("", int(min(most.MaximumBatchSize, 1<<31))) })
+	return r.judgeBy(func() error { return r.sc.batchesAreSmall("", int(min(most.MaximumBatchSize, 1<<31))) })
 }
 
 // pacedRule is a rule about the batches of a run together.
@@ -125,7 +125,7 @@ func (j *Caller) paced(p *pacedRule, c *endpoint.Call) bool {
 // together judges the latest batches of a run.
 func (j *Caller) together(p *pacedRule, ring *ring) bool {
 	j.dest.Show(ring.calls...)
-	return p.watched.JudgeBy(func() error { return p.judge(p.sc, ring.speed) })
+	return p.judgeBy(func() error { return p.judge(p.sc, ring.speed) })
 }
 
 // endOf judges the last batches of a run, by the speed that was in force for them: an
@@ -164,7 +164,7 @@ func (j *Caller) limitedAt(r *callerRule, c *endpoint.Call) bool {
 	if len(same) <= limit {
 		return false
 	}
-	return r.watched.JudgeBy(func() error {
+	return r.judgeBy(func() error {
 		n, within := endpoint.Densest(same, endpoint.CountCall, judgedSecond)
 		// Calls that were under way when the limit was first named did not know it.
 		if n > limit && n > limit+len(endpoint.Beside(same, within[0])) {
@@ -183,7 +183,7 @@ func (j *Caller) rested(r *callerRule, c *endpoint.Call) bool {
 	if !known || !c.Came.After(rest.from.Add(underWay)) {
 		return false
 	}
-	return r.watched.JudgeBy(func() error {
+	return r.judgeBy(func() error {
 		if c.Came.Before(rest.to) {
 			r.sc.brokenCall(fmt.Sprintf("no call for %s after status 429", rest.to.Sub(rest.from).Round(time.Second)),
 				fmt.Sprintf("a call after %s", c.Came.Sub(rest.from).Round(time.Millisecond)), c)
@@ -236,5 +236,5 @@ func (j *Caller) connected(r *callerRule, c *endpoint.Call) bool {
 	default:
 		return false
 	}
-	return r.watched.JudgeBy(r.sc.connectionsAreKept)
+	return r.judgeBy(r.sc.connectionsAreKept)
 }

@@ -10,8 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
@@ -96,10 +94,10 @@ func originOf(address string) string {
 }
 
 // place adds an endpoint for a destination; the service does not know it yet.
-func (sc *scenario) place(c connecting) (*destination, error) {
+func (sc *scenario) place(c connecting) *destination {
 	sim, err := sc.opts.NewSimulator(c.sim.ordinary())
 	if err != nil {
-		return nil, fmt.Errorf("make simulator: %w", err)
+		stop(fmt.Errorf("make simulator: %w", err))
 	}
 	name := sc.called("part")
 	d := &destination{Endpoint: sc.endpoints.Add(name, sim), sim: sim, name: name, url: sc.address + "/" + name + c.suffix, origin: originOf(sc.address)}
@@ -111,7 +109,7 @@ func (sc *scenario) place(c connecting) (*destination, error) {
 		sc.endpoints.Drop(d.Endpoint)
 		return sim.Close()
 	})
-	return d, nil
+	return d
 }
 
 // stored are the records of an object at a destination, by the text of their
@@ -163,19 +161,12 @@ func (d *destination) connection(credentials map[string]any) map[string]any {
 }
 
 // connect makes a destination, its endpoint and a connection to it.
-func (sc *scenario) connect(c connecting) (*destination, error) {
-	d, err := sc.place(c)
-	if err != nil {
-		return nil, err
-	}
-	a, err := sc.must(request{method: "POST", path: "/destinations", body: d.connection(c.credentials)})
-	if err != nil {
-		return nil, err
-	}
-	d.id = a.id("data", "id")
+func (sc *scenario) connect(c connecting) *destination {
+	d := sc.place(c)
+	d.id = sc.must(request{method: "POST", path: "/destinations", body: d.connection(c.credentials)}).id("data", "id")
 	sc.made(thing{kind: "destinations", id: d.id})
 	sc.dest, sc.words["given"] = d, d.name
-	return d, nil
+	return d
 }
 
 // made notes a thing of the scenario, and deletes it at its end.
@@ -213,24 +204,17 @@ func (t *tested) message() string {
 
 // triesConnecting makes a destination and a connection to it, whatever the service says of
 // it.
-func (sc *scenario) triesConnecting(c connecting) error {
-	d, err := sc.place(c)
-	if err != nil {
-		return err
-	}
-	return sc.triesConnectionTo(d, c.credentials)
+func (sc *scenario) triesConnecting(c connecting) {
+	sc.triesConnectionTo(sc.place(c), c.credentials)
 }
 
 // triesConnectionTo makes a connection to a destination that stands.
-func (sc *scenario) triesConnectionTo(d *destination, credentials map[string]any) error {
+func (sc *scenario) triesConnectionTo(d *destination, credentials map[string]any) {
 	sc.dest, sc.skippedCalls = d, 0
 	// The answer may wait for that of the destination.
-	a, err := sc.api(request{method: "POST", path: "/destinations", body: d.connection(credentials), within: callTimeout + sc.hold()})
-	switch {
-	case err != nil:
-		return err
-	case !a.OK() || a.Status >= 500 || a.json == nil:
-		return engine.Outcome(conformance.Inconclusive, "", "the connection could not be made: %s", sc.secrets.String(a.short()))
+	a := sc.api(request{method: "POST", path: "/destinations", body: d.connection(credentials), within: callTimeout + sc.hold()})
+	if !a.OK() || a.Status >= 500 || a.json == nil {
+		undecided("the connection could not be made: %s", sc.secrets.String(a.short()))
 	}
 	if a.Status < 300 {
 		d.id = a.id("data", "id")
@@ -240,7 +224,6 @@ func (sc *scenario) triesConnectionTo(d *destination, credentials map[string]any
 	sc.anew("destination")
 	sc.shows("destination", "creation", a, a.at("data"))
 	sc.tests = append(sc.tests, &tested{d, a})
-	return nil
 }
 
 // reach looks whether the service gets to the endpoints at all: without that nothing

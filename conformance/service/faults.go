@@ -2,7 +2,6 @@ package service
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -57,10 +56,8 @@ func answered(text string, c *endpoint.Call) *endpoint.Reply {
 
 // answersCall lets calls of a method, those with a record alone where one is named, be
 // answered in another way.
-func (sc *scenario) answersCall(which, method, id, text string) error {
-	if err := sc.someDestination(); err != nil {
-		return err
-	}
+func (sc *scenario) answersCall(which, method, id, text string) {
+	sc.someDestination()
 	var n atomic.Int64
 	sc.dest.behaves(methodIs(method, func(c *endpoint.Call, r *endpoint.Reply) {
 		if id != "" && !slices.Contains(identifiersIn(c), id) || which == "the first" && n.Add(1) > 1 {
@@ -68,7 +65,6 @@ func (sc *scenario) answersCall(which, method, id, text string) error {
 		}
 		*r = *answered(text, c)
 	}))
-	return nil
 }
 
 // recordFaults are how a destination answers single records in place of a well one.
@@ -87,16 +83,14 @@ type recordFault struct {
 }
 
 // answersRecord adds a fault to the destination of the scenario.
-func (sc *scenario) answersRecord(id, kind, once string) error {
-	return sc.addFault(func(m *recordFaults) {
+func (sc *scenario) answersRecord(id, kind, once string) {
+	sc.addFault(func(m *recordFaults) {
 		m.records = append(m.records, &recordFault{id: id, kind: kind, once: once != ""})
 	})
 }
 
-func (sc *scenario) addFault(add func(*recordFaults)) error {
-	if err := sc.someDestination(); err != nil {
-		return fmt.Errorf("make a destination: %w", err)
-	}
+func (sc *scenario) addFault(add func(*recordFaults)) {
+	sc.someDestination()
 	m := sc.dest.faults
 	if m == nil {
 		m = &recordFaults{endpoint: sc.dest.Endpoint}
@@ -106,7 +100,6 @@ func (sc *scenario) addFault(add func(*recordFaults)) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	add(m)
-	return nil
 }
 
 // isWell lets the destination answer as its simulator does.

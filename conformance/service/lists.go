@@ -38,98 +38,68 @@ const (
 )
 
 // usesSharedLists takes a scenario to the lists of the run, which the first one makes.
-func (sc *scenario) usesSharedLists() error {
+func (sc *scenario) usesSharedLists() {
 	s := &sc.sharedLists
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.made {
 		s.scenario = newScenario(sc.ctx, sc.run, sc.Findings)
 		s.scenario.key, s.scenario.pat, s.scenario.source = sc.key, sc.pat, sc.source
-		s.lists, s.err = s.scenario.makeLists()
+		s.err = caught(func() { s.lists = s.scenario.makeLists() })
 		s.made = s.err == nil || sc.ctx.Err() == nil
 	}
 	sc.key, sc.pat, sc.lists = s.scenario.key, s.scenario.pat, s.lists
-	return s.err
+	stop(s.err)
 }
 
 // makeLists makes one list of each kind of spec 4.
-func (sc *scenario) makeLists() ([]listing, error) {
-	users, err := sc.userList()
-	if err != nil {
-		return nil, err
-	}
-	if err := sc.ownSource(); err != nil {
-		return nil, err
-	}
-	objects, err := sc.objectList()
-	if err != nil {
-		return nil, err
-	}
-	destinations, err := sc.destinationList()
-	if err != nil {
-		return nil, err
-	}
-	syncs, runs, err := sc.syncList()
-	if err != nil {
-		return nil, err
-	}
-	return []listing{destinations, objects, syncs, runs, {path: "/source_types", things: 1}, users}, nil
+func (sc *scenario) makeLists() []listing {
+	users := sc.userList()
+	sc.ownSource()
+	objects, destinations := sc.objectList(), sc.destinationList()
+	syncs, runs := sc.syncList()
+	return []listing{destinations, objects, syncs, runs, {path: "/source_types", things: 1}, users}
 }
 
 // userList goes into an organization with several users, where that can be
 // made, and else into a workspace of its own.
-func (sc *scenario) userList() (listing, error) {
+func (sc *scenario) userList() listing {
 	users := listing{path: "/users", as: asOrganization, things: 1}
 	if sc.target.ControlURL == "" {
-		return users, sc.ownWorkspace()
+		sc.ownWorkspace()
+		return users
 	}
-	if err := sc.ownOrganization(); err != nil {
-		return users, err
-	}
+	sc.ownOrganization()
 	users.order = []string{sc.words["user"]}
 	for range thingsPerList - 1 {
-		a, err := sc.joined()
-		if err != nil {
-			return users, err
-		}
-		users.order = append(users.order, strconv.FormatInt(a.id("user", "id"), 10))
+		users.order = append(users.order, strconv.FormatInt(sc.joined().id("user", "id"), 10))
 	}
 	users.things, users.exact = thingsPerList, true
-	return users, nil
+	return users
 }
 
 // joined lets a new person into the organization and gives the answer of the
 // claim, which only the control API can do for a person.
-func (sc *scenario) joined() (*answer, error) {
+func (sc *scenario) joined() *answer {
 	email := sc.email("member")
-	a, err := sc.must(request{method: "POST", path: "/invitations", as: asOrganization, body: map[string]any{"email": email, "role": "member"}})
-	if err != nil {
-		return nil, err
-	}
+	a := sc.must(request{method: "POST", path: "/invitations", as: asOrganization, body: map[string]any{"email": email, "role": "member"}})
 	sc.words["member"] = email
 	return sc.control("POST", below("invitations", a.id("data", "id"), "/claim"), map[string]any{})
 }
 
 // destinationList makes connections with one object each.
-func (sc *scenario) destinationList() (listing, error) {
+func (sc *scenario) destinationList() listing {
 	l := listing{path: "/destinations", things: thingsPerList, exact: true}
 	for range thingsPerList {
-		d, err := sc.connect(connecting{})
-		if err != nil {
-			return l, err
-		}
-		l.order = append(l.order, strconv.FormatInt(d.id, 10))
+		l.order = append(l.order, strconv.FormatInt(sc.connect(connecting{}).id, 10))
 	}
-	return l, nil
+	return l
 }
 
 // objectList makes a destination with many objects, in a workspace of its
 // own: a list of destinations shows all their objects.
-func (sc *scenario) objectList() (listing, error) {
-	_, key, err := sc.newWorkspace(nil)
-	if err != nil {
-		return listing{}, err
-	}
+func (sc *scenario) objectList() listing {
+	_, key := sc.newWorkspace(nil)
 	usual := sc.key
 	sc.key = key
 	defer func() { sc.key = usual }()
@@ -139,36 +109,21 @@ func (sc *scenario) objectList() (listing, error) {
 		c.sim.Objects = append(c.sim.Objects, rpc.Object{APIName: name, Label: name})
 		c.sim.Fields[name] = thingFields()[:1]
 	}
-	d, err := sc.connect(c)
-	if err != nil {
-		return listing{}, err
-	}
-	return listing{path: below("destinations", d.id, "/objects"), key: key, things: objectsPerList, exact: true}, nil
+	return listing{path: below("destinations", sc.connect(c).id, "/objects"), key: key, things: objectsPerList, exact: true}
 }
 
 // syncList makes syncs to the latest destination, and runs of the last one.
-func (sc *scenario) syncList() (syncs, runs listing, err error) {
-	rows, err := sc.newDataset(numbered(1, 1))
-	if err != nil {
-		return syncs, runs, err
-	}
+func (sc *scenario) syncList() (syncs, runs listing) {
+	rows := sc.newDataset(numbered(1, 1))
 	syncs = listing{path: "/syncs", things: thingsPerList, exact: true}
 	for range thingsPerList {
-		s, err := sc.newSync(sc.dest, rows, rpc.OperationUpsert, nil)
-		if err != nil {
-			return syncs, runs, err
-		}
-		syncs.order = append(syncs.order, strconv.FormatInt(s.id, 10))
+		syncs.order = append(syncs.order, strconv.FormatInt(sc.newSync(sc.dest, rows, rpc.OperationUpsert, nil).id, 10))
 	}
 	runs = listing{path: below("syncs", sc.latest().id, "/sync_runs"), things: thingsPerList, exact: true}
 	for range thingsPerList {
-		if _, err := sc.runs(sc.latest()); err != nil {
-			return syncs, runs, err
-		}
-		ran := sc.latest().runs
-		runs.order = append(runs.order, strconv.FormatInt(ran[len(ran)-1].id("data", "id"), 10))
+		runs.order = append(runs.order, strconv.FormatInt(sc.runs(sc.latest()).id("data", "id"), 10))
 	}
-	return syncs, runs, nil
+	return syncs, runs
 }
 
 // clear ends the scenario of the lists: what it made is deleted by the run.

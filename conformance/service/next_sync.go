@@ -32,35 +32,26 @@ func (sc *scenario) nextSync() *nextSync {
 }
 
 // draft is the body of a sync as the scenario wants it.
-func (sc *scenario) draft() (map[string]any, error) {
+func (sc *scenario) draft() map[string]any {
 	g := sc.nextSync()
-	if err := sc.someDestination(); err != nil {
-		return nil, err
-	}
+	sc.someDestination()
 	if g.rows == nil {
-		rows, err := sc.newDataset(numbered(1, 3))
-		if err != nil {
-			return nil, err
-		}
-		g.rows = rows
+		g.rows = sc.newDataset(numbered(1, 3))
 	}
 	body := sc.syncBody(sc.dest, g.rows, "upsert")
 	maps.Copy(body, g.over)
 	maps.DeleteFunc(body, func(_ string, v any) bool { return v == nil })
-	return body, nil
+	return body
 }
 
 // creates asks the service for a sync and notes it where one is made.
-func (sc *scenario) creates(body map[string]any) (*answer, error) {
-	a, err := sc.api(request{method: "POST", path: "/syncs", body: body})
-	if err != nil {
-		return nil, err
-	}
+func (sc *scenario) creates(body map[string]any) *answer {
+	a := sc.api(request{method: "POST", path: "/syncs", body: body})
 	if id := a.id("data", "sync_id"); accepted(a) && id != 0 {
 		sc.made(thing{kind: "syncs", id: id})
 		sc.syncs = append(sc.syncs, &syncing{id: id, dest: sc.dest, rows: sc.nextSync().rows, body: body})
 	}
-	return a, nil
+	return a
 }
 
 // syncPath is where the latest sync stands.
@@ -80,33 +71,25 @@ func refused(a *answer) bool {
 
 // laid gives a body with the rows of a table laid over it: a field by its path
 // with dots, and its value as JSON. The value "nothing" leaves the field out.
-func (sc *scenario) laid(body map[string]any, t *engine.Table) (map[string]any, error) {
+func (sc *scenario) laid(body map[string]any, t *engine.Table) map[string]any {
 	out := maps.Clone(body)
 	for _, row := range cells(t) {
 		if row["value"] == "nothing" {
 			delete(out, row["field"])
 			continue
 		}
-		value, err := sc.value(row["value"])
-		if err != nil {
-			return nil, err
-		}
-		jsonvalue.Put(out, row["field"], value)
+		jsonvalue.Put(out, row["field"], sc.value(row["value"]))
 	}
-	return out, nil
+	return out
 }
 
 // value reads a cell: JSON in which words stand for ids.
-func (sc *scenario) value(cell string) (any, error) {
-	text, err := sc.filled(cell)
-	if err != nil {
-		return nil, err
-	}
+func (sc *scenario) value(cell string) any {
 	var v any
-	if err := json.Unmarshal([]byte(text), &v); err != nil {
-		return nil, fmt.Errorf("read cell %q: %w", cell, err)
+	if err := json.Unmarshal([]byte(sc.filled(cell)), &v); err != nil {
+		stop(fmt.Errorf("read cell %q: %w", cell, err))
 	}
-	return v, nil
+	return v
 }
 
 // cells are the rows of a table by the names in its first one.
@@ -125,29 +108,22 @@ func cells(t *engine.Table) []map[string]string {
 
 // makesFields connects a destination whose object takes fields that it does not
 // have yet.
-func (sc *scenario) makesFields() error {
-	_, err := sc.connect(connecting{sim: SimulatorConfig{
+func (sc *scenario) makesFields() {
+	sc.connect(connecting{sim: SimulatorConfig{
 		Objects: []rpc.Object{{APIName: thingObject, Label: "Thing", CanCreateFields: rpc.CanCreateOnWrite}},
 	}})
-	return err
 }
 
 // aTable lets the syncs of the scenario read a table of the run's source: its
 // first column goes to the key of the ordinary object.
-func (sc *scenario) aTable() error {
-	list, err := sc.must(request{method: "GET", path: below("sources", sc.source, "/objects?per_page=100")})
-	if err != nil {
-		return err
-	}
+func (sc *scenario) aTable() {
+	list := sc.must(request{method: "GET", path: below("sources", sc.source, "/objects?per_page=100")})
 	for _, object := range jsonvalue.Items(list.at("data")) {
 		if jsonvalue.Text(object.Get("type")) != "table" {
 			continue
 		}
 		id, _ := object.Get("id").Int()
-		table, err := sc.must(request{method: "GET", path: below("sources", sc.source, "/tables/"+strconv.FormatInt(id, 10))})
-		if err != nil {
-			return err
-		}
+		table := sc.must(request{method: "GET", path: below("sources", sc.source, "/tables/"+strconv.FormatInt(id, 10))})
 		columns := jsonvalue.Items(table.at("data", "columns"))
 		if len(columns) == 0 {
 			continue
@@ -156,9 +132,9 @@ func (sc *scenario) aTable() error {
 			"source_attributes": map[string]any{"connection_id": sc.source, "object": tableObject(object)},
 			"mappings":          []any{identifies(mapping(jsonvalue.Text(columns[0].Get("name")), "id"))},
 		})
-		return nil
+		return
 	}
-	return engine.Outcome(conformance.NotRun, "", "the source has no table")
+	stop(engine.Outcome(conformance.NotRun, "", "the source has no table"))
 }
 
 // tableObject names a table as a sync does (spec 2.8).
@@ -172,11 +148,8 @@ func tableObject(n *wire.Node) map[string]any {
 
 // createsAdvanced makes a sync with a value for every key that its object
 // defines (spec 2.4).
-func (sc *scenario) createsAdvanced() error {
-	body, err := sc.draft()
-	if err != nil {
-		return err
-	}
+func (sc *scenario) createsAdvanced() {
+	body := sc.draft()
 	values := map[string]any{}
 	for _, f := range jsonvalue.Items(sc.nextSync().object.Get("advanced_configuration_field_definitions")) {
 		var value any = "zz-conf"
@@ -191,5 +164,5 @@ func (sc *scenario) createsAdvanced() error {
 		values[jsonvalue.Text(f.Get("name"))] = value
 	}
 	body["advanced_configuration"] = values
-	return sc.asks(body, map[string]any{"advanced_configuration": values})
+	sc.asks(body, map[string]any{"advanced_configuration": values})
 }

@@ -86,28 +86,29 @@ func (sc *scenario) signed(q request) request {
 	return q
 }
 
-// api calls the service's API and remembers the answer.
-func (sc *scenario) api(q request) (*answer, error) {
+// call calls the service's API with the token of the scenario.
+func (sc *scenario) call(q request) *answer {
 	a, err := sc.send(sc.ctx, sc.Check().ID, sc.signed(q))
-	if err != nil {
-		return nil, err
-	}
+	stop(err)
+	return a
+}
+
+// api calls the service's API and remembers the answer.
+func (sc *scenario) api(q request) *answer {
+	a := sc.call(q)
 	sc.batch = []*answer{a}
 	sc.answers = append(sc.answers, a)
-	return a, nil
+	return a
 }
 
 // must calls the API for something that the scenario only builds on: whatever
 // is no success ends it undecided, since another check is about it.
-func (sc *scenario) must(q request) (*answer, error) {
-	a, err := sc.send(sc.ctx, sc.Check().ID, sc.signed(q))
-	switch {
-	case err != nil:
-		return nil, err
-	case !a.OK() || a.Status >= 300 || a.json == nil:
-		return nil, engine.Outcome(conformance.Inconclusive, "", "a step on the way was refused: %s", sc.secrets.String(a.short()))
+func (sc *scenario) must(q request) *answer {
+	a := sc.call(q)
+	if !a.OK() || a.Status >= 300 || a.json == nil {
+		undecided("a step on the way was refused: %s", sc.secrets.String(a.short()))
 	}
-	return a, nil
+	return a
 }
 
 // broken adds a finding about answers of the API.
@@ -134,11 +135,10 @@ func (sc *scenario) heldBy(n int, noun string) error {
 }
 
 // someDestination connects an ordinary one unless there is one already.
-func (sc *scenario) someDestination() (err error) {
+func (sc *scenario) someDestination() {
 	if sc.dest == nil {
-		_, err = sc.connect(connecting{})
+		sc.connect(connecting{})
 	}
-	return err
 }
 
 // runLife is the state of runs that begin by themselves or are held back.
@@ -157,7 +157,7 @@ type repeatable struct {
 // eachAnswer looks at every answer of the calls that one step made together.
 func (sc *scenario) eachAnswer(noun string, look func(*answer)) error {
 	if len(sc.batch) == 0 {
-		return engine.Outcome(conformance.Inconclusive, "", "the API was not called")
+		undecided("the API was not called")
 	}
 	for _, a := range sc.batch {
 		look(a)
@@ -167,10 +167,7 @@ func (sc *scenario) eachAnswer(noun string, look func(*answer)) error {
 
 // eachCall looks at every call of a method, or of any, that the destination has got.
 func (sc *scenario) eachCall(method string, look func(*endpoint.Call)) error {
-	calls, err := sc.receivedOf(method)
-	if err != nil {
-		return err
-	}
+	calls := sc.receivedOf(method)
 	for _, c := range calls {
 		look(c)
 	}
@@ -179,10 +176,7 @@ func (sc *scenario) eachCall(method string, look func(*endpoint.Call)) error {
 
 // eachReading looks at every page that was read last.
 func (sc *scenario) eachReading(noun string, look func(reading)) error {
-	all, err := sc.lastReading()
-	if err != nil {
-		return err
-	}
+	all := sc.lastReading()
 	for _, r := range all {
 		look(r)
 	}

@@ -9,9 +9,11 @@
 package service
 
 import (
+	"reflect"
 	"slices"
 	"sync"
 
+	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/engine"
 )
 
@@ -30,7 +32,54 @@ var steps = sync.OnceValue(func() []engine.Step {
 func Steps() []string { return (&engine.Suite{Steps: steps()}).Sentences() }
 
 // step declares a sentence; the function that bind returns has one argument for
-// each group of the pattern.
+// each group of the pattern. It returns an error, where it is a claim, or nothing, and
+// may be stopped.
 func step(pattern string, bind func(*scenario) any) engine.Step {
-	return engine.NewStep(pattern, bind)
+	return engine.NewStep(pattern, func(sc *scenario) any {
+		do := reflect.ValueOf(bind(sc))
+		var in []reflect.Type
+		for i := range do.Type().NumIn() {
+			in = append(in, do.Type().In(i))
+		}
+		kind := reflect.FuncOf(in, []reflect.Type{reflect.TypeFor[error]()}, false)
+		return reflect.MakeFunc(kind, func(args []reflect.Value) []reflect.Value {
+			err := caught(func() {
+				for _, out := range do.Call(args) {
+					outcome, _ := out.Interface().(error)
+					stop(outcome)
+				}
+			})
+			return []reflect.Value{reflect.ValueOf(&err).Elem()}
+		}).Interface()
+	})
+}
+
+// stopped is what a step panics with that cannot go on, as a test does that fails: its
+// outcome is that of the scenario.
+type stopped struct{ outcome error }
+
+// stop ends the step that is under way; nil lets it go on.
+func stop(outcome error) {
+	if outcome != nil {
+		panic(stopped{outcome})
+	}
+}
+
+// undecided ends a step for want of something to look at.
+func undecided(format string, args ...any) {
+	stop(engine.Outcome(conformance.Inconclusive, "", format, args...))
+}
+
+// caught does a step, or a part of one, and returns what has stopped it.
+func caught(do func()) (err error) {
+	defer func() {
+		failure := recover()
+		if s, is := failure.(stopped); is {
+			err = s.outcome
+		} else if failure != nil {
+			panic(failure)
+		}
+	}()
+	do()
+	return nil
 }

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
@@ -29,7 +28,7 @@ func batchSteps() []engine.Step {
 }
 
 // latestBatches are the batches of the sync that was made last.
-func (sc *scenario) latestBatches() ([]*endpoint.Call, error) {
+func (sc *scenario) latestBatches() []*endpoint.Call {
 	var out []*endpoint.Call
 	own := strconv.FormatInt(sc.latest().id, 10)
 	for _, c := range sc.dest.Batches() {
@@ -39,18 +38,15 @@ func (sc *scenario) latestBatches() ([]*endpoint.Call, error) {
 		}
 	}
 	if len(out) == 0 {
-		return nil, engine.Outcome(conformance.Inconclusive, "", "the sync has sent no batch")
+		undecided("the sync has sent no batch")
 	}
-	return out, nil
+	return out
 }
 
 // ofBatches asks a question about every batch of the sync: what is expected and
 // what is there, "" for what is well.
 func (sc *scenario) ofBatches(ask func(c *endpoint.Call) (expected, actual string)) error {
-	calls, err := sc.latestBatches()
-	if err != nil {
-		return err
-	}
+	calls := sc.latestBatches()
 	for _, c := range calls {
 		if expected, actual := ask(c); expected != "" {
 			sc.brokenCall(expected, actual, c)
@@ -167,15 +163,15 @@ type sent struct {
 }
 
 // batchesOf are the batches of a run of a sync, from 1.
-func (sc *scenario) batchesOf(s *syncing, run int) ([]*endpoint.Call, error) {
+func (sc *scenario) batchesOf(s *syncing, run int) []*endpoint.Call {
 	if run > len(s.marks) {
-		return nil, fmt.Errorf("the scenario has no run %d", run)
+		stop(fmt.Errorf("the scenario has no run %d", run))
 	}
 	from := 0
 	if run > 1 {
 		from = s.marks[run-2]
 	}
-	return s.dest.Batches()[from:s.marks[run-1]], nil
+	return s.dest.Batches()[from:s.marks[run-1]]
 }
 
 // activeIdentifier names the identifier of a batch by its schema, "" where the
@@ -207,18 +203,14 @@ func unpack(batches []*endpoint.Call) []sent {
 }
 
 // sentIn are the records of a run.
-func (sc *scenario) sentIn(run int) ([]sent, error) {
-	batches, err := sc.batchesOf(sc.latest(), run)
-	return unpack(batches), err
+func (sc *scenario) sentIn(run int) []sent {
+	return unpack(sc.batchesOf(sc.latest(), run))
 }
 
 // runSends compares what a run sent with a table of operations and identifiers,
 // each of which has to come exactly as often as it stands there.
 func (sc *scenario) runSends(run int, want *engine.Table) error {
-	got, err := sc.sentIn(run)
-	if err != nil {
-		return err
-	}
+	got := sc.sentIn(run)
 	left := map[string]int{}
 	for _, line := range engine.Rows(want) {
 		for _, id := range strings.Fields(line[1]) {

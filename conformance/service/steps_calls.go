@@ -8,9 +8,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/engine"
+	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
+	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
@@ -30,7 +31,7 @@ func callSteps() []engine.Step {
 		step(`^a workspace of its own$`, func(sc *scenario) any { return sc.ownWorkspace }),
 		step(`^an organization of its own$`, func(sc *scenario) any { return sc.ownOrganization }),
 		step(`^things of a workspace$`, func(sc *scenario) any {
-			return func() error { return sc.aSync(1, "upsert") }
+			return func() { sc.aSync(1, "upsert") }
 		}),
 		step(`^things of an organization$`, func(sc *scenario) any { return sc.organizationThings }),
 	}
@@ -38,25 +39,16 @@ func callSteps() []engine.Step {
 
 // organizationThings are a workspace, and an open invitation to each: the
 // organization and the workspace.
-func (sc *scenario) organizationThings() error {
-	id, _, err := sc.newWorkspace(nil)
-	if err != nil {
-		return err
-	}
+func (sc *scenario) organizationThings() {
+	id, _ := sc.newWorkspace(nil)
 	sc.says("workspace", id)
-	a, err := sc.must(request{method: "POST", path: "/invitations", as: asOrganization,
+	a := sc.must(request{method: "POST", path: "/invitations", as: asOrganization,
 		body: map[string]any{"email": sc.email("invited"), "role": "member"}})
-	if err != nil {
-		return err
-	}
 	sc.madeBy(a)
 	sc.says("invitation", a.id("data", "id"))
-	a, err = sc.must(request{method: "POST", path: below("workspaces", id, "/invitations"), as: asOrganization,
+	a = sc.must(request{method: "POST", path: below("workspaces", id, "/invitations"), as: asOrganization,
 		body: map[string]any{"emails": []string{sc.email("invited")}, "role": "viewer"}})
-	if err == nil {
-		sc.says("workspace_invitation", a.id("data", "id"))
-	}
-	return err
+	sc.says("workspace_invitation", a.id("data", "id"))
 }
 
 // madeBy notes what a call has made, when its answer says so: also what was
@@ -78,92 +70,64 @@ func (sc *scenario) madeBy(a *answer) {
 }
 
 // calling makes one call of a scenario.
-func (sc *scenario) calling(method, path, body string, q request) (*answer, error) {
-	var err error
-	if q.path, err = sc.filled(path); err != nil {
-		return nil, err
-	}
+func (sc *scenario) calling(method, path, body string, q request) *answer {
+	q.path = sc.filled(path)
 	if q.method = method; body != "" {
-		text, err := sc.filled(body)
-		if err != nil {
-			return nil, err
-		}
-		q.body = json.RawMessage(text)
+		q.body = json.RawMessage(sc.filled(body))
 	}
-	a, err := sc.api(q)
-	if err != nil {
-		return nil, err
-	}
+	a := sc.api(q)
 	sc.madeBy(a)
 	if run := a.id("data", "sync_run_id"); run != 0 {
 		sc.says("run", run)
 	}
-	return a, nil
+	return a
 }
 
-func (sc *scenario) callsWithEach(path string, who *engine.Table) error {
+func (sc *scenario) callsWithEach(path string, who *engine.Table) {
 	var all []*answer
 	for _, line := range engine.Rows(who) {
-		q, err := sc.credentials(line[0])
-		if err != nil && sc.pat == "" {
+		if sc.pat == "" && isPersonal(line[0]) {
 			sc.Note("%s was not tried: there is no personal access token", line[0])
 			continue
 		}
-		if err != nil {
-			return err
-		}
-		a, err := sc.calling("GET", path, "", q)
-		if err != nil {
-			return err
-		}
-		all = append(all, a)
+		all = append(all, sc.calling("GET", path, "", sc.credentials(line[0])))
 	}
 	sc.batch = all
-	return nil
 }
 
 // callsEach makes the calls of a table: method and path, and a body or nothing.
-func (sc *scenario) callsEach(who string, calls *engine.Table) error {
+func (sc *scenario) callsEach(who string, calls *engine.Table) {
 	if who == "its own token" {
-		return sc.callsBy(calls, func(*request) {})
+		sc.callsBy(calls, func(*request) {})
+		return
 	}
-	q, err := sc.credentials(who)
-	if err != nil {
-		return err
-	}
-	return sc.callsBy(calls, func(other *request) { *other = q })
+	q := sc.credentials(who)
+	sc.callsBy(calls, func(other *request) { *other = q })
 }
 
 // callsTyped makes calls whose bodies come under another name.
-func (sc *scenario) callsTyped(kind string, calls *engine.Table) error {
-	return sc.callsBy(calls, func(q *request) { q.header = http.Header{"Content-Type": {kind}} })
+func (sc *scenario) callsTyped(kind string, calls *engine.Table) {
+	sc.callsBy(calls, func(q *request) { q.header = http.Header{"Content-Type": {kind}} })
 }
 
 // callsBy makes calls with the token that each of them takes, unless sign says
 // something else.
-func (sc *scenario) callsBy(calls *engine.Table, sign func(*request)) error {
+func (sc *scenario) callsBy(calls *engine.Table, sign func(*request)) {
 	var all []*answer
 	for _, line := range engine.Rows(calls) {
 		method, path, _ := strings.Cut(line[0], " ")
 		q := request{as: whoseIs(path)}
 		sign(&q)
 		if q.as == asOrganization && q.token == "" {
-			if err := sc.needsOrganization(); err != nil {
-				return err
-			}
+			sc.needsOrganization()
 		}
 		body := ""
 		if len(line) > 1 {
 			body = line[1]
 		}
-		a, err := sc.calling(method, path, body, q)
-		if err != nil {
-			return err
-		}
-		all = append(all, a)
+		all = append(all, sc.calling(method, path, body, q))
 	}
 	sc.batch = all
-	return nil
 }
 
 // whoseIs tells which token an endpoint takes (spec 5.1).
@@ -209,12 +173,9 @@ func (sc *scenario) statusOneOf(words string) error {
 
 // noneHas looks through all answers; where all calls were refused nothing is decided.
 func (sc *scenario) noneHas(what string) error {
-	text, err := sc.filled(what)
-	if err != nil {
-		return err
-	}
+	text := sc.filled(what)
 	if !slices.ContainsFunc(sc.batch, accepted) {
-		return engine.Outcome(conformance.Inconclusive, "", "no call was answered well")
+		undecided("no call was answered well")
 	}
 	return sc.eachAnswer("answer", func(a *answer) {
 		if strings.Contains(string(a.Body), text) {
@@ -226,18 +187,8 @@ func (sc *scenario) noneHas(what string) error {
 // listShows looks for a text in the first hundred of a list: what stands there twice
 // is as wrong as what is missing (spec 2.1).
 func (sc *scenario) listShows(path, what, how string) error {
-	path, err := sc.filled(path)
-	if err != nil {
-		return err
-	}
-	text, err := sc.filled(what)
-	if err != nil {
-		return err
-	}
-	a, err := sc.must(request{method: "GET", path: path + "?per_page=100", as: whoseIs(path)})
-	if err != nil {
-		return err
-	}
+	path, text := sc.filled(path), sc.filled(what)
+	a := sc.must(request{method: "GET", path: path + "?per_page=100", as: whoseIs(path)})
 	found := 0
 	for _, one := range jsonvalue.Items(a.at("data")) {
 		if strings.Contains(strings.ToLower(string(one.Raw)), strings.ToLower(text)) {
@@ -248,4 +199,30 @@ func (sc *scenario) listShows(path, what, how string) error {
 		sc.broken(fmt.Sprintf("%s shows %s %s", path, text, how), quantity.Count(found, "time"), a)
 	}
 	return sc.HeldBy("%s listed", quantity.Count(len(jsonvalue.Items(a.at("data"))), "thing"))
+}
+
+// versionsSteps are for DEP: versions and what is deprecated (spec 9).
+func versionsSteps() []engine.Step {
+	return []engine.Step{
+		step(`^a client calls these addresses of the same host with its token:$`, func(sc *scenario) any { return sc.callsHost }),
+		step(`^none of them answers as the API$`, func(sc *scenario) any { return sc.noneIsAPI }),
+	}
+}
+
+// callsHost calls paths outside of the base address, and the base address
+// beside them: a host that answers nothing at all shows nothing.
+func (sc *scenario) callsHost(paths *engine.Table) {
+	sc.must(request{method: http.MethodGet, path: "/syncs"})
+	sc.batch = lists.Of(engine.Rows(paths), func(line []string) *answer {
+		return sc.api(request{method: http.MethodGet, path: line[0], outside: true})
+	})
+}
+
+// noneIsAPI: a page of the same host may well stand at such an address.
+func (sc *scenario) noneIsAPI() error {
+	return sc.eachAnswer("address", func(a *answer) {
+		if a.OK() && a.Status < http.StatusMultipleChoices && a.at("pagination").Is(wire.Object) {
+			sc.broken("no list of syncs at "+a.request.path, a.short(), a)
+		}
+	})
 }

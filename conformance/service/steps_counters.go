@@ -24,10 +24,7 @@ func countersSteps() []engine.Step {
 
 // countsNone: a run that failed may leave its counters out.
 func (sc *scenario) countsNone(run int) error {
-	a, err := sc.ran(run)
-	if err != nil {
-		return err
-	}
+	a := sc.ran(run)
 	updated := a.at("data", "records_updated")
 	if n, ok := updated.Int(); ok && n != 0 || !ok && jsonvalue.Raw(updated) != "null" {
 		sc.broken("records_updated is 0 or null", jsonvalue.Raw(updated), a)
@@ -37,14 +34,8 @@ func (sc *scenario) countsNone(run int) error {
 
 // countersAgree counts the lines of the history.
 func (sc *scenario) countersAgree(run int) error {
-	lines, a, err := sc.history(run, "")
-	if err != nil {
-		return err
-	}
-	ended, err := sc.ran(run)
-	if err != nil {
-		return err
-	}
+	lines, a := sc.history(run, "")
+	ended := sc.ran(run)
 	count := map[string]int64{}
 	for _, l := range lines {
 		count[jsonvalue.Text(l.Get("status"))]++
@@ -70,17 +61,14 @@ func alertsSteps() []engine.Step {
 
 // noticedWorkspace is a workspace with notification_emails of its own (spec 2.14),
 // so that no one else's e-mails are looked at.
-func (sc *scenario) noticedWorkspace(addresses int) error {
+func (sc *scenario) noticedWorkspace(addresses int) {
 	var to []string
 	for range addresses {
 		to = append(to, sc.email("notice"))
 	}
-	id, key, err := sc.newWorkspace(map[string]any{"notification_emails": to})
-	if err != nil {
-		return err
-	}
+	id, key := sc.newWorkspace(map[string]any{"notification_emails": to})
 	sc.key, sc.words["workspace"], sc.noticed = key, strconv.FormatInt(id, 10), to
-	return sc.ownSource()
+	sc.ownSource()
 }
 
 // partly are n rows of which some are invalid: they have no identifier.
@@ -92,44 +80,36 @@ func partly(n, invalid int) table {
 	return t
 }
 
-func (sc *scenario) watchedSync(n, invalid int, settings *engine.Table) error {
+func (sc *scenario) watchedSync(n, invalid int, settings *engine.Table) {
 	changes := map[string]any{}
 	for _, line := range engine.Rows(settings) {
 		var value any
 		if err := json.Unmarshal([]byte(line[1]), &value); err != nil {
-			return fmt.Errorf("read %s: %w", line[0], err)
+			stop(fmt.Errorf("read %s: %w", line[0], err))
 		}
 		changes[line[0]] = value // null leaves the field out
 	}
-	return sc.syncOfRows(partly(n, invalid), "upsert", changes)
+	sc.syncOfRows(partly(n, invalid), "upsert", changes)
 }
 
-func (sc *scenario) rowsBecome(n, invalid int) error {
-	return sc.holds(sc.latest().rows, partly(n, invalid))
+func (sc *scenario) rowsBecome(n, invalid int) {
+	sc.holds(sc.latest().rows, partly(n, invalid))
 }
 
 // mailboxOf is where a stand-in shows the e-mails to an address.
 func mailboxOf(address string) string { return "/mailbox?to=" + url.QueryEscape(address) }
 
 // mailsTo are the e-mails to an address once nothing is under way any more.
-func (sc *scenario) mailsTo(address string) ([]*wire.Node, *answer, error) {
-	if _, err := sc.control("POST", "/settle", nil); err != nil {
-		return nil, nil, err
-	}
-	a, err := sc.control("GET", mailboxOf(address), nil)
-	if err != nil {
-		return nil, nil, err
-	}
-	return jsonvalue.Items(a.at("mails")), a, nil
+func (sc *scenario) mailsTo(address string) ([]*wire.Node, *answer) {
+	sc.control("POST", "/settle", nil)
+	a := sc.control("GET", mailboxOf(address), nil)
+	return jsonvalue.Items(a.at("mails")), a
 }
 
 func (sc *scenario) mailsHaveCome(how string) error {
 	want, _ := strconv.Atoi(how) // "no" is none
 	for _, address := range sc.noticed {
-		mails, a, err := sc.mailsTo(address)
-		if err != nil {
-			return err
-		}
+		mails, a := sc.mailsTo(address)
 		if len(mails) != want {
 			sc.broken(fmt.Sprintf("%d e-mails about the sync", want), subjects(mails), a)
 		}

@@ -1,12 +1,14 @@
 package service
 
 import (
+	"bytes"
 	"cmp"
+	"compress/gzip"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 
-	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
@@ -30,12 +32,12 @@ func envelopeSteps() []engine.Step {
 
 // received are the calls that the destination of the scenario has got since it
 // listens; none at all decides nothing.
-func (sc *scenario) received() ([]*endpoint.Call, error) {
+func (sc *scenario) received() []*endpoint.Call {
 	calls := sc.dest.Seen("")
 	if calls = calls[min(sc.skippedCalls, len(calls)):]; len(calls) == 0 {
-		return nil, engine.Outcome(conformance.Inconclusive, "", "the service has not called the destination")
+		undecided("the service has not called the destination")
 	}
-	return calls, nil
+	return calls
 }
 
 func (sc *scenario) requestsAreWhole() error {
@@ -61,23 +63,20 @@ func (sc *scenario) requestsAreWhole() error {
 const anyMethod = "any"
 
 // receivedOf are the calls of one method, or of any.
-func (sc *scenario) receivedOf(method string) ([]*endpoint.Call, error) {
-	calls, err := sc.received()
-	if err != nil || method == anyMethod {
-		return calls, err
+func (sc *scenario) receivedOf(method string) []*endpoint.Call {
+	calls := sc.received()
+	if method == anyMethod {
+		return calls
 	}
 	if calls = sc.dest.Seen(method); len(calls) == 0 {
-		return nil, engine.Outcome(conformance.Inconclusive, "", "the service has not called %s", method)
+		undecided("the service has not called %s", method)
 	}
-	return calls, nil
+	return calls
 }
 
 // hasMembers compares the names of an object's members, in any order.
 func (sc *scenario) hasMembers(method, list, path string) error {
-	calls, err := sc.receivedOf(method)
-	if err != nil {
-		return err
-	}
+	calls := sc.receivedOf(method)
 	want, looked := jsonvalue.Words(list), 0
 	for _, c := range calls {
 		if !c.JSON.Is(wire.Object) {
@@ -93,7 +92,7 @@ func (sc *scenario) hasMembers(method, list, path string) error {
 		}
 	}
 	if looked == 0 {
-		return engine.Outcome(conformance.Inconclusive, "", "no call of %s has anything at %s", method, path)
+		undecided("no call of %s has anything at %s", method, path)
 	}
 	return sc.HeldBy("%s in %s", quantity.Count(looked, "place"), quantity.Count(len(calls), "call"))
 }
@@ -137,4 +136,80 @@ func (sc *scenario) idsAreUnique() error {
 		}
 		seen[c.ID] = c
 	})
+}
+
+// transportSteps look at the calls as HTTP requests (spec 4.2).
+func transportSteps() []engine.Step {
+	return []engine.Step{
+		step(`^(every|no) call of the service has the header "([^"]*)"(?: with "([^"]*)")?$`, func(sc *scenario) any { return sc.callsHaveHeader }),
+		step(`^a client connects a destination that answers in the encoding "gzip"$`, func(sc *scenario) any { return sc.connectsPacked }),
+		step(`^a client connects a destination that answers with a redirect of status "(\d{3})"$`, func(sc *scenario) any { return sc.connectsRedirect }),
+	}
+}
+
+// callsHaveHeader looks for a header, and for one of its values where one is
+// given.
+func (sc *scenario) callsHaveHeader(which, name, value string) error {
+	return sc.eachCall(anyMethod, func(c *endpoint.Call) {
+		got := c.HTTP.Header.Values(name)
+		switch {
+		case which == "no" && len(got) > 0:
+			sc.brokenCall("no header "+name, strings.Join(got, ", "), c)
+		case which == "no":
+		case len(got) == 0:
+			sc.brokenCall("the header "+name, c.Method+" without it", c)
+		case value != "" && !slices.Equal(got, []string{value}):
+			sc.brokenCall(name+": "+value, strings.Join(got, ", "), c)
+		}
+	})
+}
+
+// callsGoToURL compares the target of every request, byte by byte.
+func (sc *scenario) callsGoToURL() error {
+	want := strings.TrimPrefix(sc.dest.url, sc.dest.origin)
+	return sc.eachCall(anyMethod, func(c *endpoint.Call) {
+		if c.HTTP.RequestURI != want {
+			sc.brokenCall("POST "+want, c.HTTP.Method+" "+c.HTTP.RequestURI, c)
+		}
+	})
+}
+
+// connectionsAreKept counts the connections that carried more than one call.
+func (sc *scenario) connectionsAreKept() error {
+	calls := sc.received()
+	if len(calls) < 2 {
+		undecided("only one call came")
+	}
+	peers := map[string]int{}
+	for _, c := range calls {
+		peers[c.HTTP.RemoteAddr]++
+	}
+	if len(peers) == len(calls) {
+		sc.brokenCall("some of the calls on the same connection", fmt.Sprintf("%s on %s", quantity.Count(len(calls), "call"), quantity.Count(len(peers), "connection")), calls...)
+	}
+	return sc.HeldBy("%s on %s", quantity.Count(len(calls), "call"), quantity.Count(len(peers), "connection"))
+}
+
+// connectsPacked makes a connection to a destination every answer of which is compressed.
+func (sc *scenario) connectsPacked() {
+	sc.triesConnecting(connecting{script: func(*endpoint.Call) *endpoint.Reply {
+		return &endpoint.Reply{Edit: func(body []byte, header http.Header) []byte {
+			header.Set("Content-Encoding", "gzip")
+			var out bytes.Buffer
+			w := gzip.NewWriter(&out)
+			_, _ = w.Write(body) // a buffer takes everything
+			_ = w.Close()
+			return out.Bytes()
+		}}
+	}})
+}
+
+// connectsRedirect makes a connection to a destination that leads to another one of the
+// same origin.
+func (sc *scenario) connectsRedirect(status int) {
+	other := sc.place(connecting{})
+	sc.redirected = other.Endpoint
+	sc.triesConnecting(connecting{script: func(*endpoint.Call) *endpoint.Reply {
+		return &endpoint.Reply{Status: status, Header: http.Header{"Location": {other.url}}}
+	}})
 }

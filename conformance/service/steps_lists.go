@@ -10,6 +10,7 @@ import (
 	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
+	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
@@ -39,20 +40,16 @@ const (
 )
 
 // read reads one page of a list.
-func (sc *scenario) read(l listing, query string) (reading, error) {
+func (sc *scenario) read(l listing, query string) reading {
 	r := reading{list: l, page: 1, size: perPage}
 	path := l.path
 	if query != "" {
 		path += "?" + query
 	}
-	a, err := sc.api(request{method: http.MethodGet, path: path, as: l.as, token: l.key})
-	if err != nil {
-		return r, err
-	}
-	r.answer = a
+	r.answer = sc.api(request{method: http.MethodGet, path: path, as: l.as, token: l.key})
 	values, err := url.ParseQuery(query)
 	if err != nil {
-		return r, fmt.Errorf("read query %q: %w", query, err)
+		stop(fmt.Errorf("read query %q: %w", query, err))
 	}
 	// spec 8: 0 is page 1, and no page is larger than 100.
 	if n, err := strconv.Atoi(values.Get("page")); err == nil && n > 0 {
@@ -61,27 +58,18 @@ func (sc *scenario) read(l listing, query string) (reading, error) {
 	if n, err := strconv.Atoi(values.Get("per_page")); err == nil && n > 0 {
 		r.size = min(n, perPageMax)
 	}
-	return r, nil
+	return r
 }
 
 // readsEach reads the lists of the scenario; the reading before is kept.
-func (sc *scenario) readsEach(query string) error {
-	var now []reading
-	for _, l := range sc.lists {
-		r, err := sc.read(l, query)
-		if err != nil {
-			return err
-		}
-		now = append(now, r)
-	}
-	sc.readings = append(sc.readings, now)
-	return nil
+func (sc *scenario) readsEach(query string) {
+	sc.readings = append(sc.readings, lists.Of(sc.lists, func(l listing) reading { return sc.read(l, query) }))
 }
 
 // lastReading is the latest; a list that was refused is a finding.
-func (sc *scenario) lastReading() ([]reading, error) {
+func (sc *scenario) lastReading() []reading {
 	if len(sc.readings) == 0 {
-		return nil, engine.Outcome(conformance.HarnessError, "", "no list was read")
+		stop(engine.Outcome(conformance.HarnessError, "", "no list was read"))
 	}
 	all := sc.readings[len(sc.readings)-1]
 	for _, r := range all {
@@ -89,27 +77,21 @@ func (sc *scenario) lastReading() ([]reading, error) {
 			sc.broken(r.request.path+" is answered", r.short(), r.answer)
 		}
 	}
-	return all, sc.Held()
+	stop(sc.Held())
+	return all
 }
 
 // maxPages bounds how far a list is followed that does not end.
 const maxPages = 60
 
 // readsAll follows next_page from page to page, a third of the list at a time.
-func (sc *scenario) readsAll() error {
+func (sc *scenario) readsAll() {
 	var now []reading
 	for _, l := range sc.lists {
-		first, err := sc.read(l, "per_page=1")
-		if err != nil {
-			return err
-		}
-		total, _ := first.number("total_records")
+		total, _ := sc.read(l, "per_page=1").number("total_records")
 		size := min(max((total+2)/3, 1), perPageMax)
 		for page := 1; page <= maxPages; page++ {
-			r, err := sc.read(l, fmt.Sprintf("page=%d&per_page=%d", page, size))
-			if err != nil {
-				return err
-			}
+			r := sc.read(l, fmt.Sprintf("page=%d&per_page=%d", page, size))
 			now = append(now, r)
 			if next, ok := r.number("next_page"); !ok || next <= page {
 				break
@@ -117,21 +99,14 @@ func (sc *scenario) readsAll() error {
 		}
 	}
 	sc.readings = append(sc.readings, now)
-	return nil
 }
 
 // readsThese reads lists that spec 4 does not name; a service need not have them.
-func (sc *scenario) readsThese(paths *engine.Table) error {
+func (sc *scenario) readsThese(paths *engine.Table) {
 	var now []reading
 	for _, line := range engine.Rows(paths) {
-		path, err := sc.filled(line[0])
-		if err != nil {
-			return err
-		}
-		r, err := sc.read(listing{path: path, as: whoseIs(path)}, "per_page=2")
-		if err != nil {
-			return err
-		}
+		path := sc.filled(line[0])
+		r := sc.read(listing{path: path, as: whoseIs(path)}, "per_page=2")
 		if r.Status == http.StatusNotFound {
 			sc.Note("there is no list %s", path)
 			continue
@@ -139,10 +114,9 @@ func (sc *scenario) readsThese(paths *engine.Table) error {
 		now = append(now, r)
 	}
 	if len(now) == 0 {
-		return engine.Outcome(conformance.NotApplicable, "", "the service has none of these lists")
+		stop(engine.Outcome(conformance.NotApplicable, "", "the service has none of these lists"))
 	}
 	sc.readings = append(sc.readings, now)
-	return nil
 }
 
 func (sc *scenario) envelopes() error {
@@ -208,10 +182,7 @@ func (r reading) expected(member string) string {
 }
 
 func (sc *scenario) memberIsRight(member string) error {
-	all, err := sc.lastReading()
-	if err != nil {
-		return err
-	}
+	all := sc.lastReading()
 	found := 0
 	for _, r := range all {
 		want, got := r.expected(member), jsonvalue.Raw(r.at("pagination", member))
@@ -223,7 +194,7 @@ func (sc *scenario) memberIsRight(member string) error {
 		}
 	}
 	if found == 0 {
-		return engine.Outcome(conformance.Inconclusive, "", "no list had records")
+		undecided("no list had records")
 	}
 	// A list of unknown length has to agree with what is on its pages.
 	if member == "total_records" {

@@ -3,6 +3,8 @@ package service
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/destkit/destkit/conformance/internal/engine"
@@ -24,13 +26,8 @@ func mappingsSteps() []engine.Step {
 	}
 }
 
-func (sc *scenario) rowsAre(t *engine.Table) error {
-	content, err := sc.tableOf(t)
-	if err != nil {
-		return err
-	}
-	sc.nextSync().rows, err = sc.newDataset(content)
-	return err
+func (sc *scenario) rowsAre(t *engine.Table) {
+	sc.nextSync().rows = sc.newDataset(sc.tableOf(t))
 }
 
 // allStored holds every record of the source against what the destination has.
@@ -44,10 +41,7 @@ func (sc *scenario) isStored(id string, t *engine.Table) error {
 }
 
 func (sc *scenario) areStored(ids []string, t *engine.Table) error {
-	wanted, err := sc.asked(t)
-	if err != nil {
-		return err
-	}
+	wanted := sc.asked(t)
 	d := sc.latest().dest
 	stored, err := d.stored(thingObject, "id")
 	if err != nil {
@@ -83,7 +77,7 @@ func nested(record map[string]json.RawMessage, field string) any {
 
 // fieldsAre connects a destination whose object has the fields of a table: each
 // is an identifier, required, or an ordinary one.
-func (sc *scenario) fieldsAre(t *engine.Table) error {
+func (sc *scenario) fieldsAre(t *engine.Table) {
 	var fields []rpc.Field
 	for _, line := range cells(t) {
 		fields = append(fields, rpc.Field{
@@ -91,8 +85,7 @@ func (sc *scenario) fieldsAre(t *engine.Table) error {
 			Identifier: line["is"] == "identifier", Required: line["is"] != "ordinary",
 		})
 	}
-	_, err := sc.connect(connecting{sim: SimulatorConfig{Fields: map[string][]rpc.Field{thingObject: fields}}})
-	return err
+	sc.connect(connecting{sim: SimulatorConfig{Fields: map[string][]rpc.Field{thingObject: fields}}})
 }
 
 func anyOf(text json.RawMessage) any {
@@ -101,4 +94,101 @@ func anyOf(text json.RawMessage) any {
 		return nil
 	}
 	return v
+}
+
+// row is one row of a source by column. Values: string, json.Number, bool or nil.
+type row map[string]any
+
+// table is what a dataset is to give: columns in order, and rows.
+type table struct {
+	columns []string
+	rows    []row
+}
+
+// query gives the rows as one statement that every SQL source understands.
+func (t table) query() string {
+	if len(t.rows) == 0 {
+		empty := lists.Of(t.columns, func(c string) string { return `'' AS "` + c + `"` })
+		return "SELECT " + strings.Join(empty, ", ") + " WHERE 1 = 0"
+	}
+	var b strings.Builder
+	for i, r := range t.rows {
+		if i > 0 {
+			b.WriteString(" UNION ALL ")
+		}
+		b.WriteString("SELECT ")
+		for j, c := range t.columns {
+			if j > 0 {
+				b.WriteString(", ")
+			}
+			b.WriteString(literal(r[c]))
+			if i == 0 {
+				b.WriteString(` AS "` + c + `"`)
+			}
+		}
+	}
+	return b.String()
+}
+
+func literal(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "NULL"
+	case string:
+		return "'" + strings.ReplaceAll(v, "'", "''") + "'"
+	case bool:
+		return strings.ToUpper(strconv.FormatBool(v))
+	}
+	return fmt.Sprint(v)
+}
+
+// tableOf reads the rows of a source: a head of columns, the first of which is the
+// identifier, and cells as JSON.
+func (sc *scenario) tableOf(t *engine.Table) table {
+	out := table{columns: slices.Clone(engine.Rows(t)[0])}
+	for _, line := range cells(t) {
+		r := row{}
+		for column, cell := range line {
+			value, err := jsonvalue.DecodeAny([]byte(sc.filled(cell))) // a number as it stands there: 7 and not 7.0
+			if err != nil {
+				stop(fmt.Errorf("read cell %q: %w", cell, err))
+			}
+			r[column] = value
+		}
+		out.rows = append(out.rows, r)
+	}
+	return out
+}
+
+// numbered are n rows with ids "r<from>", … and a name each.
+func numbered(from, n int) table {
+	t := table{columns: []string{"id", "name"}}
+	for i := range n {
+		t.rows = append(t.rows, row{"id": fmt.Sprintf("r%05d", from+i), "name": fmt.Sprintf("name %d", from+i)})
+	}
+	return t
+}
+
+// dataset is a query of the run's source that a scenario changes as it likes.
+type dataset struct {
+	id    int64
+	name  string
+	table table
+}
+
+// newDataset makes a dataset with these rows.
+func (sc *scenario) newDataset(t table) *dataset {
+	d := &dataset{name: sc.called("dataset"), table: t}
+	a := sc.must(request{method: "POST", path: "/datasets", body: map[string]any{
+		"name": d.name, "type": "sql", "source_id": sc.source, "query": t.query(),
+	}})
+	d.id = a.id("data", "id")
+	sc.made(thing{kind: "datasets", id: d.id})
+	return d
+}
+
+// holds gives the dataset other rows.
+func (sc *scenario) holds(d *dataset, t table) {
+	d.table = t
+	sc.must(request{method: "PATCH", path: "/datasets/" + strconv.FormatInt(d.id, 10), body: map[string]any{"query": t.query()}})
 }

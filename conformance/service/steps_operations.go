@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
@@ -34,35 +33,23 @@ func operationsSteps() []engine.Step {
 	}
 }
 
-func (sc *scenario) aSyncOf(operation, strategy string, rows *engine.Table) error {
-	t, err := sc.tableOf(rows)
-	if err != nil {
-		return err
-	}
+func (sc *scenario) aSyncOf(operation, strategy string, rows *engine.Table) {
+	t := sc.tableOf(rows)
 	changes := map[string]any{}
 	if strategy != "" {
 		changes["mirror_strategy"] = strategy
 	}
-	return sc.syncOfRows(t, operation, changes)
+	sc.syncOfRows(t, operation, changes)
 }
 
-func (sc *scenario) sourceHolds(rows *engine.Table) error {
-	t, err := sc.tableOf(rows)
-	if err != nil {
-		return err
-	}
-	return sc.holds(sc.latest().rows, t)
+func (sc *scenario) sourceHolds(rows *engine.Table) {
+	sc.holds(sc.latest().rows, sc.tableOf(rows))
 }
 
 // alreadyHolds writes into the simulator as another client would.
-func (sc *scenario) alreadyHolds(rows *engine.Table) error {
-	t, err := sc.tableOf(rows)
-	if err != nil {
-		return err
-	}
-	if err := sc.someDestination(); err != nil {
-		return err
-	}
+func (sc *scenario) alreadyHolds(rows *engine.Table) {
+	t := sc.tableOf(rows)
+	sc.someDestination()
 	schema := map[string]rpc.SchemaField{}
 	for _, f := range thingFields() {
 		schema[f.APIName] = rpc.SchemaField{ActiveIdentifier: f.APIName == t.columns[0], Field: f}
@@ -75,22 +62,20 @@ func (sc *scenario) alreadyHolds(rows *engine.Table) error {
 		"records": records,
 	}}))
 	if strings.Count(string(reply), `"success":true`) != len(records) {
-		return fmt.Errorf("write into the simulator: %s", reply)
+		stop(fmt.Errorf("write into the simulator: %s", reply))
 	}
-	return nil
 }
 
 // changes updates the sync with a whole body (spec 4.1.1).
-func (sc *scenario) changes(s *syncing, changed map[string]any) error {
+func (sc *scenario) changes(s *syncing, changed map[string]any) {
 	maps.Copy(s.body, changed)
-	_, err := sc.must(request{method: "PATCH", path: below("syncs", s.id, ""), body: s.body})
-	return err
+	sc.must(request{method: "PATCH", path: below("syncs", s.id, ""), body: s.body})
 }
 
-func (sc *scenario) unmaps(field string) error {
+func (sc *scenario) unmaps(field string) {
 	s := sc.latest()
 	kept := lists.Where(s.body["mappings"].([]map[string]any), func(m map[string]any) bool { return m["to"] != field })
-	return sc.changes(s, map[string]any{"mappings": kept})
+	sc.changes(s, map[string]any{"mappings": kept})
 }
 
 func (sc *scenario) syncIs(what string) error {
@@ -103,28 +88,25 @@ func (sc *scenario) syncIs(what string) error {
 }
 
 // someBatchesOf are those of a run; none at all decides nothing.
-func (sc *scenario) someBatchesOf(run int) ([]*endpoint.Call, error) {
-	batches, err := sc.batchesOf(sc.latest(), run)
-	if err == nil && len(batches) == 0 {
-		err = engine.Outcome(conformance.Inconclusive, "", "run %d has sent no batch", run)
+func (sc *scenario) someBatchesOf(run int) []*endpoint.Call {
+	batches := sc.batchesOf(sc.latest(), run)
+	if len(batches) == 0 {
+		undecided("run %d has sent no batch", run)
 	}
-	return batches, err
+	return batches
 }
 
 // ran is a run of the latest sync as it ended, from 1.
-func (sc *scenario) ran(run int) (*answer, error) {
+func (sc *scenario) ran(run int) *answer {
 	s := sc.latest()
 	if run > len(s.runs) {
-		return nil, fmt.Errorf("the scenario has no run %d", run)
+		stop(fmt.Errorf("the scenario has no run %d", run))
 	}
-	return s.runs[run-1], nil
+	return s.runs[run-1]
 }
 
 func (sc *scenario) runIs(run int, status string) error {
-	a, err := sc.ran(run)
-	if err != nil {
-		return err
-	}
+	a := sc.ran(run)
 	if got := a.text("data", "status"); got != status {
 		sc.broken(fmt.Sprintf("run %d is %s", run, status), fmt.Sprintf("%s: %s", got, a.text("data", "error_message")), a)
 	}
@@ -132,10 +114,7 @@ func (sc *scenario) runIs(run int, status string) error {
 }
 
 func (sc *scenario) runSendsNothing(run int) error {
-	batches, err := sc.batchesOf(sc.latest(), run)
-	if err != nil {
-		return err
-	}
+	batches := sc.batchesOf(sc.latest(), run)
 	if len(batches) > 0 {
 		sc.brokenCall(fmt.Sprintf("run %d sends nothing", run), fmt.Sprintf("%s of sync_batch", quantity.Count(len(batches), "call")), batches...)
 	}
@@ -143,12 +122,7 @@ func (sc *scenario) runSendsNothing(run int) error {
 }
 
 func (sc *scenario) noRecordHas(run int, what, name, twice string) error {
-	batches, err := sc.someBatchesOf(run)
-	if err != nil {
-		return err
-	}
-	records := unpack(batches)
-	count := 0
+	records, count := unpack(sc.someBatchesOf(run)), 0
 	for _, r := range records {
 		_, has := r.fields[name]
 		if what == "identifier" {
@@ -166,15 +140,8 @@ func (sc *scenario) noRecordHas(run int, what, name, twice string) error {
 
 // destinationHolds compares all that is there, in the columns of the table.
 func (sc *scenario) destinationHolds(rows *engine.Table) error {
-	want, err := sc.tableOf(rows)
-	if err != nil {
-		return err
-	}
-	more, err := sc.holdsAll(want)
-	if err != nil {
-		return err
-	}
-	for _, id := range more {
+	want := sc.tableOf(rows)
+	for _, id := range sc.holdsAll(want) {
 		sc.brokenCall(fmt.Sprintf("the destination does not hold %q", id), "it does", sc.dest.Batches()...)
 	}
 	return sc.HeldBy("%s as wanted", quantity.Count(len(want.rows), "record"))
@@ -183,18 +150,14 @@ func (sc *scenario) destinationHolds(rows *engine.Table) error {
 // allArrived looks for the rows of the source.
 func (sc *scenario) allArrived() error {
 	want := sc.latest().rows.table
-	if _, err := sc.holdsAll(want); err != nil {
-		return err
-	}
+	sc.holdsAll(want)
 	return sc.HeldBy("%s as wanted", quantity.Count(len(want.rows), "record"))
 }
 
 // holdsAll looks for rows in the destination, and says what else is there.
-func (sc *scenario) holdsAll(want table) (more []string, err error) {
+func (sc *scenario) holdsAll(want table) (more []string) {
 	stored, err := sc.dest.stored(thingObject, want.columns[0])
-	if err != nil {
-		return nil, err
-	}
+	stop(err)
 	batches := sc.dest.Batches()
 	for _, r := range want.rows {
 		id := r[want.columns[0]].(string)
@@ -210,14 +173,11 @@ func (sc *scenario) holdsAll(want table) (more []string, err error) {
 			}
 		}
 	}
-	return slices.Sorted(maps.Keys(stored)), nil
+	return slices.Sorted(maps.Keys(stored))
 }
 
 func (sc *scenario) noBatchIs(run int, operation string) error {
-	batches, err := sc.someBatchesOf(run)
-	if err != nil {
-		return err
-	}
+	batches := sc.someBatchesOf(run)
 	for _, c := range batches {
 		if jsonvalue.Text(c.Param("sync_plan", "operation")) == operation {
 			sc.brokenCall("no batch with operation "+operation, "one has it", c)

@@ -1,10 +1,15 @@
 package service
 
 import (
+	"encoding/base64"
 	"fmt"
 	"maps"
+	"net/http"
+	"strconv"
 	"strings"
+	"unicode"
 
+	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 )
@@ -13,7 +18,7 @@ import (
 func organizationSteps() []engine.Step {
 	return []engine.Step{
 		step(`^a member of the organization$`, func(sc *scenario) any {
-			return func() error { _, err := sc.joined(); return err }
+			return func() { sc.joined() }
 		}),
 		step(`^two workspaces$`, func(sc *scenario) any { return sc.twoWorkspaces }),
 		step(`^another organization with a workspace$`, func(sc *scenario) any { return sc.anotherOrganization }),
@@ -22,38 +27,137 @@ func organizationSteps() []engine.Step {
 	}
 }
 
-// anotherOrganization stands beside that of the scenario; its workspace is
-// {foreign_workspace}.
-func (sc *scenario) anotherOrganization() error {
-	pat, key, source, words := sc.pat, sc.key, sc.source, maps.Clone(sc.words)
-	if err := sc.ownOrganization(); err != nil {
-		return err
+// needsOrganization says that a check lacks the personal access token.
+func (sc *scenario) needsOrganization() {
+	if sc.pat == "" {
+		stop(engine.Outcome(conformance.NotRun, "DESTKIT_PERSONAL_ACCESS_TOKEN", "needs a personal access token: set DESTKIT_PERSONAL_ACCESS_TOKEN"))
 	}
-	words["foreign_workspace"] = sc.words["workspace"]
-	sc.pat, sc.key, sc.source, sc.words = pat, key, source, words
-	return nil
 }
 
-func (sc *scenario) twoWorkspaces() error {
-	for _, word := range []string{"workspace", "second_workspace"} {
-		id, _, err := sc.newWorkspace(nil)
-		if err != nil {
-			return err
+// newWorkspace makes a workspace in the organization of the scenario and gives
+// its id and key; changes go over the ordinary body.
+func (sc *scenario) newWorkspace(changes map[string]any) (id int64, key string) {
+	sc.needsOrganization()
+	name := sc.called("workspace")
+	body := map[string]any{"name": name, "return_workspace_api_key": true}
+	maps.Copy(body, changes)
+	a := sc.must(request{method: "POST", path: "/workspaces", as: asOrganization, body: body})
+	id, key = a.id("data", "id"), a.text("data", "api_key")
+	if key != "" {
+		sc.secrets.Add(key, "$DESTKIT_WORKSPACE_API_KEY")
+	}
+	sc.made(thing{kind: "workspaces", id: id, as: asOrganization})
+	return id, key
+}
+
+// ownWorkspace takes the scenario into a workspace that no other scenario uses, with
+// no source in it.
+func (sc *scenario) ownWorkspace() {
+	id, key := sc.newWorkspace(nil)
+	if key == "" {
+		undecided("the service gave no key of the new workspace")
+	}
+	sc.key, sc.source = key, 0
+	sc.says("workspace", id)
+}
+
+// ownSource makes an emulated warehouse in the scenario's workspace.
+func (sc *scenario) ownSource() {
+	sc.source = sc.must(request{method: "POST", path: "/sources", body: emulatedSource(sc.called("source"))}).id("data", "id")
+	sc.made(thing{kind: "sources", id: sc.source})
+}
+
+// ownOrganization takes the scenario into an organization that no other scenario uses.
+// The API cannot make one: it needs the control API.
+func (sc *scenario) ownOrganization() {
+	name := sc.called("organization")
+	a := sc.control("POST", "/organizations", map[string]any{"name": name, "email": sc.email("owner")})
+	id := a.id("organization_id")
+	sc.made(thing{kind: "organizations", id: id, control: true})
+	sc.pat, sc.key, sc.source = a.text("personal_access_token"), a.text("workspace_api_key"), 0
+	sc.secrets.Add(sc.pat, "$DESTKIT_PERSONAL_ACCESS_TOKEN")
+	sc.secrets.Add(sc.key, "$DESTKIT_WORKSPACE_API_KEY")
+	sc.says("workspace", a.id("workspace_id"))
+	sc.says("user", a.id("user_id"))
+}
+
+// email is an e-mail address of the run in a domain that no mail reaches.
+func (sc *scenario) email(who string) string { return sc.called(who) + "@example.com" }
+
+// below is a path of the API with an id in it.
+func below(kind string, id int64, rest string) string {
+	return "/" + kind + "/" + strconv.FormatInt(id, 10) + rest
+}
+
+// isPersonal reports whether a scenario means the personal access token.
+func isPersonal(who string) bool { return strings.Contains(who, "personal") }
+
+// credentials are what a call may bring, by what a scenario calls it.
+func (sc *scenario) credentials(who string) request {
+	if isPersonal(who) {
+		sc.needsOrganization()
+	}
+	header := func(value string) request {
+		return request{as: asNobody, header: http.Header{"Authorization": {value}}}
+	}
+	basic := func(password string) request {
+		return header("Basic " + base64.StdEncoding.EncodeToString([]byte("bearer:"+password)))
+	}
+	damaged := func(token string) string { return token[:max(0, len(token)-1)] }
+	kinds := map[string]request{
+		"the workspace API key":         {as: asWorkspace},
+		"the personal access token":     {as: asOrganization},
+		"no token":                      {as: asNobody},
+		"an unknown token":              {token: unknownToken},
+		"a damaged key":                 {token: damaged(sc.key)},
+		"a key that goes on":            {token: sc.key + "x"},
+		"a key in other case":           {token: swapCase(sc.key)},
+		"a damaged personal token":      {token: damaged(sc.pat)},
+		"an empty token":                header("Bearer "),
+		"the key as password of bearer": basic(sc.key),
+		"an unknown password of bearer": basic(unknownToken),
+		"no password of bearer":         basic(""),
+	}
+	q, ok := kinds[who]
+	if !ok {
+		stop(engine.Outcome(conformance.HarnessError, "", "unknown credentials %q", who))
+	}
+	return q
+}
+
+const unknownToken = "secret-token:zz-conf-nobody-has-this-one"
+
+// swapCase changes the case of every letter after the published prefix.
+func swapCase(token string) string {
+	at := strings.IndexByte(token, ':') + 1
+	return token[:at] + strings.Map(func(r rune) rune {
+		if unicode.IsUpper(r) {
+			return unicode.ToLower(r)
 		}
+		return unicode.ToUpper(r)
+	}, token[at:])
+}
+
+// anotherOrganization stands beside that of the scenario; its workspace is
+// {foreign_workspace}.
+func (sc *scenario) anotherOrganization() {
+	pat, key, source, words := sc.pat, sc.key, sc.source, maps.Clone(sc.words)
+	sc.ownOrganization()
+	words["foreign_workspace"] = sc.words["workspace"]
+	sc.pat, sc.key, sc.source, sc.words = pat, key, source, words
+}
+
+func (sc *scenario) twoWorkspaces() {
+	for _, word := range []string{"workspace", "second_workspace"} {
+		id, _ := sc.newWorkspace(nil)
 		sc.says(word, id)
 	}
-	return nil
 }
 
 // claims does what a person does on a page of the service.
-func (sc *scenario) claims(what string) error {
+func (sc *scenario) claims(what string) {
 	kind := map[string]string{"organization": "invitations", "workspace": "workspace_invitations"}[what]
-	a, err := sc.control("POST", "/"+kind+"/"+sc.words["made"]+"/claim", map[string]any{})
-	if err != nil {
-		return err
-	}
-	sc.words["member"] = a.text("user", "email")
-	return nil
+	sc.words["member"] = sc.control("POST", "/"+kind+"/"+sc.words["made"]+"/claim", map[string]any{}).text("user", "email")
 }
 
 // memberHasRole looks a person up in the list of users.
@@ -62,10 +166,7 @@ func (sc *scenario) memberHasRole(role, where string) error {
 	if where == "workspace" {
 		path = "/workspaces/" + sc.words["workspace"] + path
 	}
-	a, err := sc.must(request{method: "GET", path: path, as: asOrganization})
-	if err != nil {
-		return err
-	}
+	a := sc.must(request{method: "GET", path: path, as: asOrganization})
 	got, member := "nobody", sc.words["member"]
 	for _, u := range jsonvalue.Items(a.at("data")) {
 		if member != "" && strings.EqualFold(jsonvalue.Text(u.Get("email")), member) {

@@ -46,17 +46,17 @@ func speedOf(size, parallel, records int) rpc.Speed {
 
 // takesAtMost makes a destination of a speed, or changes that of the latest from
 // the next call of get_sync_speed on.
-func (sc *scenario) takesAtMost(which string, size, parallel, records int) error {
+func (sc *scenario) takesAtMost(which string, size, parallel, records int) {
 	if which == "the destination then" {
-		return sc.answersSpeed(string(jsonvalue.Encode(speedOf(size, parallel, records))))
+		sc.answersSpeed(string(jsonvalue.Encode(speedOf(size, parallel, records))))
+		return
 	}
-	_, err := sc.connect(connecting{sim: SimulatorConfig{Speed: speedOf(size, parallel, records)}})
-	return err
+	sc.connect(connecting{sim: SimulatorConfig{Speed: speedOf(size, parallel, records)}})
 }
 
 // answersSpeed lets get_sync_speed have another result.
-func (sc *scenario) answersSpeed(result string) error {
-	return sc.answersCall("every", rpc.MethodGetSyncSpeed, "", `{"jsonrpc":"2.0","id":{id},"result":`+result+`}`)
+func (sc *scenario) answersSpeed(result string) {
+	sc.answersCall("every", rpc.MethodGetSyncSpeed, "", `{"jsonrpc":"2.0","id":{id},"result":`+result+`}`)
 }
 
 // holdLimit bounds how long batches wait for others that may never come.
@@ -94,43 +94,30 @@ func (sc *scenario) holdsBatches(n int, ofEach string) {
 func syncOf(c *endpoint.Call) string { return jsonvalue.Raw(c.Param("sync_plan", "sync_id")) }
 
 // allRun triggers a run of every sync and waits for all of them.
-func (sc *scenario) allRun() error {
+func (sc *scenario) allRun() {
 	ids := make([]int64, len(sc.syncs))
 	for i, s := range sc.syncs {
-		var err error
-		if ids[i], err = sc.trigger(s, false); err != nil {
-			return err
-		}
+		ids[i] = sc.trigger(s, false)
 	}
 	for i, s := range sc.syncs {
-		a, err := sc.ends(s, ids[i])
-		if err != nil {
-			return err
-		}
-		sc.batch = []*answer{a}
+		sc.batch = []*answer{sc.ends(s, ids[i])}
 	}
-	return nil
 }
 
-func (sc *scenario) runsWithSpeeds(t *engine.Table) error {
+func (sc *scenario) runsWithSpeeds(t *engine.Table) {
 	for _, line := range engine.Rows(t) {
-		if err := sc.answersSpeed(line[0]); err != nil {
-			return err
-		}
-		if err := sc.theSyncRuns(); err != nil {
-			return err
-		}
+		sc.answersSpeed(line[0])
+		sc.theSyncRuns()
 	}
-	return nil
 }
 
 // sentBatches are those of the destination; none at all decides nothing.
-func (sc *scenario) sentBatches() ([]*endpoint.Call, error) {
+func (sc *scenario) sentBatches() []*endpoint.Call {
 	batches := sc.dest.Batches()
 	if len(batches) == 0 {
-		return nil, engine.Outcome(conformance.Inconclusive, "", "no batch came")
+		undecided("no batch came")
 	}
-	return batches, nil
+	return batches
 }
 
 func (sc *scenario) speedIsAsked() error {
@@ -138,12 +125,9 @@ func (sc *scenario) speedIsAsked() error {
 	asked := s.dest.Seen(rpc.MethodGetSyncSpeed)
 	var last time.Time
 	for run := range s.runs {
-		batches, err := sc.batchesOf(s, run+1)
-		if err != nil {
-			return err
-		}
+		batches := sc.batchesOf(s, run+1)
 		if len(batches) == 0 {
-			return engine.Outcome(conformance.Inconclusive, "", "run %d sent no batch", run+1)
+			undecided("run %d sent no batch", run+1)
 		}
 		fresh := false
 		for _, c := range asked {
@@ -158,15 +142,10 @@ func (sc *scenario) speedIsAsked() error {
 }
 
 func (sc *scenario) batchesAreSmall(ofRun string, most int) error {
-	batches, err := sc.sentBatches()
-	if err != nil {
-		return err
-	}
+	batches := sc.sentBatches()
 	var run int
 	if _, err := fmt.Sscanf(ofRun, " of run %d", &run); err == nil {
-		if batches, err = sc.batchesOf(sc.latest(), run); err != nil {
-			return err
-		}
+		batches = sc.batchesOf(sc.latest(), run)
 	}
 	total := 0
 	for _, c := range batches {
@@ -191,10 +170,7 @@ func bySync(calls []*endpoint.Call) map[string][]*endpoint.Call {
 }
 
 func (sc *scenario) fewAtOnce(limit int, ofEach string) error {
-	all, err := sc.sentBatches()
-	if err != nil {
-		return err
-	}
+	all := sc.sentBatches()
 	groups := map[string][]*endpoint.Call{"all": all}
 	if ofEach != "" {
 		groups = bySync(all)
@@ -213,10 +189,7 @@ func (sc *scenario) fewAtOnce(limit int, ofEach string) error {
 }
 
 func (sc *scenario) manyAtOnce(wanted int) error {
-	batches, err := sc.sentBatches()
-	if err != nil {
-		return err
-	}
+	batches := sc.sentBatches()
 	if len(batches) < wanted {
 		return few(len(batches), "batches")
 	}
@@ -228,10 +201,7 @@ func (sc *scenario) manyAtOnce(wanted int) error {
 }
 
 func (sc *scenario) syncsAtOnce(wanted int) error {
-	batches, err := sc.sentBatches()
-	if err != nil {
-		return err
-	}
+	batches := sc.sentBatches()
 	most := 0
 	for _, c := range batches {
 		most = max(most, len(bySync(endpoint.Beside(batches, c))))
@@ -243,10 +213,7 @@ func (sc *scenario) syncsAtOnce(wanted int) error {
 }
 
 func (sc *scenario) slowRecords(limit int) error {
-	batches, err := sc.sentBatches()
-	if err != nil {
-		return err
-	}
+	batches := sc.sentBatches()
 	total := 0
 	for _, c := range batches {
 		total += endpoint.CountRecords(c)
@@ -269,16 +236,13 @@ func lasting(calls []*endpoint.Call) time.Duration {
 func (sc *scenario) runsFail() error {
 	s := sc.latest()
 	if len(s.runs) == 0 {
-		return engine.Outcome(conformance.Inconclusive, "", "no run came to its end")
+		undecided("no run came to its end")
 	}
 	for i, run := range s.runs {
 		if run.text("data", "status") != "failed" {
 			sc.broken(fmt.Sprintf("run %d fails", i+1), run.short(), run)
 		}
-		batches, err := sc.batchesOf(s, i+1)
-		if err != nil {
-			return err
-		}
+		batches := sc.batchesOf(s, i+1)
 		if len(batches) > 0 {
 			sc.brokenCall(fmt.Sprintf("run %d sends no batch", i+1), quantity.Count(len(batches), "batch"), batches...)
 		}

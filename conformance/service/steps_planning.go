@@ -45,7 +45,7 @@ func (sc *scenario) eachTest(expected string, is func(*tested) bool) error {
 	for _, t := range sc.tests {
 		seen := t.d.Seen(rpc.MethodTestConnection)
 		if len(seen) == 0 {
-			return engine.Outcome(conformance.Inconclusive, "", "the service has not called test_connection")
+			undecided("the service has not called test_connection")
 		}
 		if !is(t) {
 			sc.brokenTest(expected, t, seen)
@@ -69,10 +69,7 @@ func (sc *scenario) testSays(text string) error {
 
 // callsFirst looks at the first call since the scenario listens.
 func (sc *scenario) callsFirst(method string) error {
-	calls, err := sc.received()
-	if err != nil {
-		return err
-	}
+	calls := sc.received()
 	if calls[0].Method != method {
 		sc.brokenCall("the first call is "+method, calls[0].Method, calls[0])
 	}
@@ -83,47 +80,38 @@ func (sc *scenario) callsFirst(method string) error {
 func (sc *scenario) listens() { sc.skippedCalls = len(sc.dest.Seen("")) }
 
 // tokenBecomes changes the connection, and listens to what comes of it.
-func (sc *scenario) tokenBecomes(value string) error {
+func (sc *scenario) tokenBecomes(value string) {
 	sc.listens()
-	_, err := sc.must(request{method: "PATCH", path: below("destinations", sc.dest.id, ""),
+	sc.must(request{method: "PATCH", path: below("destinations", sc.dest.id, ""),
 		body: map[string]any{"service_connection": map[string]any{"credentials": map[string]any{"auth_token": value}}}})
-	return err
 }
 
-func (sc *scenario) withObjects(t *engine.Table) error {
+func (sc *scenario) withObjects(t *engine.Table) {
 	c, err := readObjects(t)
-	if err != nil {
-		return err
-	}
-	return sc.triesConnecting(connecting{sim: c})
+	stop(err)
+	sc.triesConnecting(connecting{sim: c})
 }
 
 // makesSync tries to make a sync of columns, the first of which is the primary
 // identifier.
-func (sc *scenario) makesSync(columns, operation, object string) error {
+func (sc *scenario) makesSync(columns, operation, object string) {
 	rows := table{columns: jsonvalue.Words(columns), rows: []row{{}}}
 	for _, c := range rows.columns {
 		rows.rows[0][c] = "zz-conf"
 	}
-	d, err := sc.newDataset(rows)
-	if err != nil {
-		return err
-	}
-	body := sc.syncBody(sc.dest, d, operation)
+	body := sc.syncBody(sc.dest, sc.newDataset(rows), operation)
 	body["destination_attributes"] = map[string]any{"connection_id": sc.dest.id, "object": object}
-	_, err = sc.creates(body)
-	return err
+	sc.creates(body)
 }
 
 // tellsField adds a field to the reply to list_fields, or takes one out.
-func (sc *scenario) tellsField(how, name string) error {
+func (sc *scenario) tellsField(how, name string) {
 	sc.dest.SetScript(func(c *endpoint.Call) *endpoint.Reply {
 		if c.Method != rpc.MethodListFields {
 			return nil
 		}
 		return &endpoint.Reply{Edit: func(body []byte, _ http.Header) []byte { return withOtherFields(body, how == "of", name) }}
 	})
-	return nil
 }
 
 // withOtherFields is a reply to list_fields with another field, or without one.
@@ -150,42 +138,29 @@ const (
 	readings  = 6
 )
 
-func (sc *scenario) refreshes() error {
+func (sc *scenario) refreshes() {
 	path := below("destinations", sc.dest.id, "")
-	a, err := sc.must(request{method: "POST", path: path + "/refresh_objects"})
-	if err != nil {
-		return err
-	}
+	a := sc.must(request{method: "POST", path: path + "/refresh_objects"})
 	for range looks {
-		status, err := sc.must(request{method: "GET", path: path + "/refresh_objects_status?refresh_key=" + jsonvalue.Raw(a.at("refresh_key"))})
-		if err != nil {
-			return err
-		}
+		status := sc.must(request{method: "GET", path: path + "/refresh_objects_status?refresh_key=" + jsonvalue.Raw(a.at("refresh_key"))})
 		if status.text("status") != "processing" {
-			return nil
+			return
 		}
-		if err := sc.sleep(lookAgain); err != nil {
-			return err
-		}
+		sc.sleep(lookAgain)
 	}
-	return engine.Outcome(conformance.Inconclusive, "", "the refresh did not end")
+	undecided("the refresh did not end")
 }
 
 func (sc *scenario) showsField(name, object string) error {
 	var a *answer
 	for range readings {
-		var err error
-		if a, err = sc.api(request{method: "GET", path: sc.dest.objectPath(object)}); err != nil {
-			return err
-		}
+		a = sc.api(request{method: "GET", path: sc.dest.objectPath(object)})
 		if slices.ContainsFunc(jsonvalue.Items(a.at("data", "fields")), func(f *wire.Node) bool { return jsonvalue.Text(f.Get("full_name")) == name }) {
 			sc.Proof("GET %s", a.request.path)
 			return nil
 		}
 		// The first reading may be what makes the service ask anew.
-		if err := sc.sleep(lookAgain); err != nil {
-			return err
-		}
+		sc.sleep(lookAgain)
 	}
 	sc.broken(fmt.Sprintf("the field %q", name), a.short(), a)
 	return sc.Held()
@@ -208,29 +183,71 @@ func (sc *scenario) runsCall(list string) error {
 		before = b.Number
 	}
 	if runs < 2 {
-		return engine.Outcome(conformance.Inconclusive, "", "there were no two runs with batches")
+		undecided("there were no two runs with batches")
 	}
 	return sc.heldBy(runs, "run")
 }
 
 // latestRun is the run that ended last.
-func (sc *scenario) latestRun() (*answer, error) {
+func (sc *scenario) latestRun() *answer {
 	s := sc.latest()
 	if len(s.runs) == 0 {
-		return nil, engine.Outcome(conformance.Inconclusive, "", "no run has ended")
+		undecided("no run has ended")
 	}
-	return s.runs[len(s.runs)-1], nil
+	return s.runs[len(s.runs)-1]
 }
 
 // runSays looks for a text in what the API says of a failed run (spec 2.9).
 func (sc *scenario) runSays(text string) error {
-	a, err := sc.latestRun()
-	if err != nil {
-		return err
-	}
+	a := sc.latestRun()
 	said := a.text("data", "error_code") + " " + a.text("data", "error_message") + " " + a.text("data", "error_detail")
 	if !strings.Contains(strings.ToLower(said), strings.ToLower(text)) {
 		sc.broken(fmt.Sprintf("error_code, error_message or error_detail with %q", text), said, a)
 	}
 	return sc.HeldBy("run %d", a.id("data", "id"))
+}
+
+// readObjects reads a table of objects: name, label, operations, fields, and whether
+// fields are created on write. A field is its name and type and what is true of
+// it, as in "id:string:identifier:required"; what is not said is createable and
+// updateable. Without any they are those of the ordinary object.
+func readObjects(t *engine.Table) (SimulatorConfig, error) {
+	c := SimulatorConfig{Fields: map[string][]rpc.Field{}, Operations: map[string][]string{}}
+	for _, row := range engine.Rows(t)[1:] {
+		o := rpc.Object{APIName: row[0], Label: row[1], CanCreateFields: row[4]}
+		c.Objects = append(c.Objects, o)
+		c.Operations[o.APIName] = strings.Fields(row[2])
+		for word := range strings.FieldsSeq(row[3]) {
+			f, err := readField(word)
+			if err != nil {
+				return c, err
+			}
+			c.Fields[o.APIName] = append(c.Fields[o.APIName], f)
+		}
+	}
+	return c, nil
+}
+
+func readField(word string) (rpc.Field, error) {
+	name, rest, _ := strings.Cut(word, ":")
+	kind, rest, _ := strings.Cut(rest, ":")
+	f := rpc.Field{APIName: name, Label: "The " + name, Type: kind, Createable: true, Updateable: true}
+	for flag := range strings.FieldsFuncSeq(rest, func(r rune) bool { return r == ':' }) {
+		switch flag {
+		case "identifier":
+			f.Identifier = true
+		case "required":
+			f.Required = true
+		case "array":
+			f.Array = true
+		case "readonly":
+			f.Createable, f.Updateable = false, false
+		default:
+			return f, fmt.Errorf("read field %q: unknown word %q", word, flag)
+		}
+	}
+	if !slices.Contains(rpc.FieldTypes(), kind) {
+		return f, fmt.Errorf("read field %q: unknown type %q", word, kind)
+	}
+	return f, nil
 }

@@ -22,23 +22,16 @@ func repliesSteps() []engine.Step {
 }
 
 // connectsEach makes a connection for each reply.
-func (sc *scenario) connectsEach(method string, t *engine.Table) error {
+func (sc *scenario) connectsEach(method string, t *engine.Table) {
 	for _, line := range engine.Rows(t) {
-		err := sc.triesConnecting(connecting{script: forMethod(method, func(c *endpoint.Call) *endpoint.Reply { return answered(line[0], c) })})
-		if err != nil {
-			return err
-		}
+		sc.triesConnecting(connecting{script: forMethod(method, func(c *endpoint.Call) *endpoint.Reply { return answered(line[0], c) })})
 	}
-	return nil
 }
 
 // eachShows reads an object of every connection that was tried.
 func (sc *scenario) eachShows(object string) error {
 	for _, t := range sc.tests {
-		a, err := sc.api(request{method: "GET", path: t.d.objectPath(object)})
-		if err != nil {
-			return err
-		}
+		a := sc.api(request{method: "GET", path: t.d.objectPath(object)})
 		if a.text("data", "full_name") != object || len(jsonvalue.Items(a.at("data", "fields"))) == 0 {
 			sc.broken(fmt.Sprintf("the object %q with fields", object), a.short(), a)
 		}
@@ -47,30 +40,25 @@ func (sc *scenario) eachShows(object string) error {
 }
 
 // eachRefusesSync makes a sync for every connection that was tried.
-func (sc *scenario) eachRefusesSync(object string) error {
+func (sc *scenario) eachRefusesSync(object string) {
 	for _, t := range sc.tests {
 		if sc.dest = t.d; t.d.id == 0 {
 			continue // the connection itself was refused
 		}
-		if err := sc.makesSync("id, name", rpc.OperationUpsert, object); err != nil {
-			return err
-		}
-		if err := sc.syncIs("refused"); err != nil {
-			return err
-		}
+		sc.makesSync("id, name", rpc.OperationUpsert, object)
+		stop(sc.syncIs("refused"))
 	}
 	sc.Proof("%s", quantity.Count(len(sc.tests), "connection"))
-	return nil
 }
 
 // syncOfReplies makes a sync whose batches are of one record; the last record is
 // answered as it should be, the others each with a reply of their own.
-func (sc *scenario) syncOfReplies(t *engine.Table) error {
+func (sc *scenario) syncOfReplies(t *engine.Table) {
 	replies := map[string]string{}
 	for i, line := range engine.Rows(t) {
 		replies[fmt.Sprintf("r%05d", i+1)] = line[0]
 	}
-	if _, err := sc.connect(connecting{
+	sc.connect(connecting{
 		sim: SimulatorConfig{Speed: speedOf(1, 8, 100_000)},
 		script: forMethod(rpc.MethodSyncBatch, func(c *endpoint.Call) *endpoint.Reply {
 			if text, bad := replies[jsonvalue.Text(c.Param("records", "0", "id"))]; bad {
@@ -78,8 +66,6 @@ func (sc *scenario) syncOfReplies(t *engine.Table) error {
 			}
 			return nil
 		}),
-	}); err != nil {
-		return err
-	}
-	return sc.aSync(len(replies)+1, rpc.OperationUpsert)
+	})
+	sc.aSync(len(replies)+1, rpc.OperationUpsert)
 }

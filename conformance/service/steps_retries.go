@@ -21,7 +21,7 @@ func retriesSteps() []engine.Step {
 	return []engine.Step{
 		step(`^the destination answers record "([^"]*)" with (a refusal|no result|success and failure)( once)?$`, func(sc *scenario) any { return sc.answersRecord }),
 		step(`^the destination gives results in reverse order$`, func(sc *scenario) any {
-			return func() error { return sc.addFault(func(m *recordFaults) { m.reversed = true }) }
+			return func() { sc.addFault(func(m *recordFaults) { m.reversed = true }) }
 		}),
 		step(`^the destination is well again$`, func(sc *scenario) any { return sc.isWell }),
 		step(`^the sync runs with force_full_sync in the query$`, func(sc *scenario) any { return sc.runsInFull }),
@@ -37,27 +37,22 @@ func retriesSteps() []engine.Step {
 }
 
 // runsInFull triggers a run that sends everything.
-func (sc *scenario) runsInFull() error {
-	id, err := sc.trigger(sc.latest(), true)
-	if err == nil {
-		_, err = sc.ends(sc.latest(), id)
-	}
-	return err
+func (sc *scenario) runsInFull() {
+	sc.ends(sc.latest(), sc.trigger(sc.latest(), true))
 }
 
 // moves gives the connection another URL, which leads to the same simulator.
-func (sc *scenario) moves() error {
+func (sc *scenario) moves() {
 	d := sc.dest
 	d.url += "/moved"
-	_, err := sc.must(request{method: "PATCH", path: below("destinations", d.id, ""), body: d.connection(nil)})
-	return err
+	sc.must(request{method: "PATCH", path: below("destinations", d.id, ""), body: d.connection(nil)})
 }
 
 // mapsAlso adds a mapping to a column that the source has already.
-func (sc *scenario) mapsAlso(column string) error {
+func (sc *scenario) mapsAlso(column string) {
 	s := sc.latest()
 	mappings := slices.Clone(s.body["mappings"].([]map[string]any))
-	return sc.changes(s, map[string]any{"mappings": append(mappings, mapping(column, column))})
+	sc.changes(s, map[string]any{"mappings": append(mappings, mapping(column, column))})
 }
 
 // The time in which a sync that was incomplete has to run again. The
@@ -70,57 +65,43 @@ const (
 // anotherRun waits for a run that was not asked for.
 func (sc *scenario) anotherRun() error {
 	s := sc.latest()
-	last, err := sc.newest(s)
-	if err != nil {
-		return err
-	}
+	last := sc.newest(s)
 	until := sc.opts.time.now().Add(patientAtMost)
 	for n := 0; ; n++ {
-		now, err := sc.newest(s)
-		if err != nil {
-			return err
-		}
+		now := sc.newest(s)
 		if now != last {
-			_, err = sc.ends(s, now)
-			return err
+			sc.ends(s, now)
+			return nil
 		}
 		switch {
 		case sc.patient() && sc.opts.time.now().After(until):
 			return engine.Outcome(conformance.Inconclusive, "--control-url", "the sync has not run again within %s", inWords(patientAtMost))
 		case sc.patient():
-			err = sc.sleep(pollPatiently)
+			sc.sleep(pollPatiently)
 		case n == anotherSteps:
 			sc.broken("the sync runs again by itself", "it has not, since run "+strconv.FormatInt(last, 10), s.runs[len(s.runs)-1])
 			return sc.Held()
 		default:
-			err = sc.advance(anotherStep)
-		}
-		if err != nil {
-			return err
+			sc.advance(anotherStep)
 		}
 	}
 }
 
 // newest is the id of the latest run of a sync.
-func (sc *scenario) newest(s *syncing) (int64, error) {
-	a, err := sc.must(request{method: "GET", path: below("syncs", s.id, "/sync_runs?per_page=1&order=desc")})
-	if err != nil {
-		return 0, err
-	}
+func (sc *scenario) newest(s *syncing) int64 {
+	a := sc.must(request{method: "GET", path: below("syncs", s.id, "/sync_runs?per_page=1&order=desc")})
 	runs := jsonvalue.Items(a.at("data"))
 	if len(runs) == 0 {
-		return 0, engine.Outcome(conformance.Inconclusive, "", "the sync has no runs")
+		undecided("the sync has no runs")
 	}
 	id, _ := runs[0].Get("id").Int()
-	return id, nil
+	return id
 }
 
 func (sc *scenario) sendsSoOften(number, id, often string) error {
 	batches := sc.latest().dest.Batches()
 	if run, err := strconv.Atoi(number); err == nil {
-		if batches, err = sc.batchesOf(sc.latest(), run); err != nil {
-			return err
-		}
+		batches = sc.batchesOf(sc.latest(), run)
 	}
 	records := slices.DeleteFunc(unpack(batches), func(r sent) bool { return r.identifier != id })
 	if often == "once" && len(records) != 1 || often == "more than once" && len(records) < 2 {
@@ -130,10 +111,7 @@ func (sc *scenario) sendsSoOften(number, id, often string) error {
 }
 
 func (sc *scenario) runIsFull(run int, what string) error {
-	a, err := sc.ran(run)
-	if err != nil {
-		return err
-	}
+	a := sc.ran(run)
 	full := jsonvalue.Raw(a.at("data", "full_sync"))
 	reason := a.text("data", "sync_trigger_reason", "ui_tag") + a.text("data", "sync_trigger_reason", "ui_detail")
 	if want := what != "no full sync"; full != strconv.FormatBool(want) || want && reason == "" {
@@ -143,23 +121,13 @@ func (sc *scenario) runIsFull(run int, what string) error {
 }
 
 // history reads the records of a run.
-func (sc *scenario) history(run int, query string) ([]*wire.Node, *answer, error) {
-	ended, err := sc.ran(run)
-	if err != nil {
-		return nil, nil, err
-	}
-	a, err := sc.must(request{method: "GET", path: below("sync_runs", ended.id("data", "id"), "/records?per_page=100"+query)})
-	if err != nil {
-		return nil, nil, err
-	}
-	return jsonvalue.Items(a.at("data")), a, nil
+func (sc *scenario) history(run int, query string) ([]*wire.Node, *answer) {
+	a := sc.must(request{method: "GET", path: below("sync_runs", sc.ran(run).id("data", "id"), "/records?per_page=100"+query)})
+	return jsonvalue.Items(a.at("data")), a
 }
 
 func (sc *scenario) historyShows(run int, id, status, message string) error {
-	lines, a, err := sc.history(run, "")
-	if err != nil {
-		return err
-	}
+	lines, a := sc.history(run, "")
 	i := slices.IndexFunc(lines, func(l *wire.Node) bool { return jsonvalue.Text(l.Get("identifier")) == id })
 	switch {
 	case i < 0:
@@ -174,10 +142,7 @@ func (sc *scenario) historyShows(run int, id, status, message string) error {
 
 // historyOf compares the records of one status, by their identifiers.
 func (sc *scenario) historyOf(run int, status string, want *engine.Table) error {
-	lines, a, err := sc.history(run, "&status="+status)
-	if err != nil {
-		return err
-	}
+	lines, a := sc.history(run, "&status="+status)
 	got := lists.Of(lines, func(l *wire.Node) string { return jsonvalue.Text(l.Get("identifier")) })
 	wanted := lists.Of(engine.Rows(want), func(line []string) string { return line[0] })
 	if slices.Sort(got); !slices.Equal(got, wanted) {
@@ -191,10 +156,7 @@ func (sc *scenario) historyOf(run int, status string, want *engine.Table) error 
 const growth = 1.2
 
 func (sc *scenario) waitsGrow(run int) error {
-	batches, err := sc.batchesOf(sc.latest(), run)
-	if err != nil {
-		return err
-	}
+	batches := sc.batchesOf(sc.latest(), run)
 	var waits []time.Duration
 	for i := 1; i < len(batches); i++ {
 		before, _ := sc.dest.timeOf(batches[i-1])
@@ -202,7 +164,7 @@ func (sc *scenario) waitsGrow(run int) error {
 		waits = append(waits, now.Sub(before))
 	}
 	if len(waits) < 2 {
-		return engine.Outcome(conformance.Inconclusive, "", "no waits that could grow: %s seen", quantity.Count(len(batches), "batch"))
+		undecided("no waits that could grow: %s seen", quantity.Count(len(batches), "batch"))
 	}
 	for i := 1; i < len(waits); i++ {
 		if float64(waits[i]) < growth*float64(waits[i-1]) {

@@ -25,87 +25,66 @@ func sourcesSteps() []engine.Step {
 }
 
 // listsSourceTypes goes through all pages (spec 2.10, 8).
-func (sc *scenario) listsSourceTypes() (err error) {
-	sc.batch, err = sc.pages("/source_types", func(a *answer, n *wire.Node) { sc.shows("source type", "list", a, n) })
-	return err
+func (sc *scenario) listsSourceTypes() {
+	sc.batch = sc.pages("/source_types", func(a *answer, n *wire.Node) { sc.shows("source type", "list", a, n) })
 }
 
 // streams makes a source with topics; {stream} stands for it. Which types of sources
 // stream is published nowhere; where this one is unknown, topics cannot be judged.
-func (sc *scenario) streams() error {
-	a, err := sc.send(sc.ctx, sc.Check().ID, sc.signed(request{method: "POST", path: "/sources", body: map[string]any{
+func (sc *scenario) streams() {
+	a := sc.call(request{method: "POST", path: "/sources", body: map[string]any{
 		"connection": map[string]any{"name": sc.called("stream"), "type": "topic_log", "credentials": map[string]any{}},
-	}}))
-	switch {
-	case err != nil:
-		return err
-	case !accepted(a) || a.id("data", "id") == 0:
-		return engine.Outcome(conformance.NotRun, "", "no source with topics could be made: %s", sc.secrets.String(a.short()))
+	}})
+	if !accepted(a) || a.id("data", "id") == 0 {
+		stop(engine.Outcome(conformance.NotRun, "", "no source with topics could be made: %s", sc.secrets.String(a.short())))
 	}
 	sc.madeBy(a)
 	sc.says("stream", a.id("data", "id"))
-	return nil
 }
 
 // aTopic lets the syncs of the scenario read a topic, all the time. They are
 // paused, since nothing is ever sent to it.
-func (sc *scenario) aTopic() error {
-	if err := sc.streams(); err != nil {
-		return err
-	}
-	topic, err := sc.must(request{method: "POST", path: "/sources/" + sc.words["stream"] + "/topics", body: map[string]any{
+func (sc *scenario) aTopic() {
+	sc.streams()
+	topic := sc.must(request{method: "POST", path: "/sources/" + sc.words["stream"] + "/topics", body: map[string]any{
 		"name": sc.called("topic"), "sample_message": map[string]any{"id": "r00001", "name": "name 1"},
 	}})
-	if err != nil {
-		return err
-	}
 	maps.Copy(sc.nextSync().over, map[string]any{
 		"source_attributes": map[string]any{"connection_id": json.RawMessage(sc.words["stream"]), "object": map[string]any{"type": "topic", "id": topic.id("data", "id")}},
 		"mode":              map[string]any{"type": "live"}, "paused": true,
 	})
-	return nil
 }
 
 // createsBelow makes a model of the run's source, or a topic of the one that
 // streams.
-func (sc *scenario) createsBelow(kind, body string) error {
+func (sc *scenario) createsBelow(kind, body string) {
 	path := map[string]string{"model": "/sources/{source}/models", "topic": "/sources/{stream}/topics"}[kind]
-	a, err := sc.calling("POST", path, body, request{as: asWorkspace})
-	if err != nil {
-		return err
-	}
+	a := sc.calling("POST", path, body, request{as: asWorkspace})
 	sc.anew(kind)
 	sc.shows(kind, "creation", a, a.at("data"))
-	return nil
 }
 
 // updatesTopic changes the topic that was made last. There is no other way to
 // look at one (spec 4): an empty change shows it as it is.
-func (sc *scenario) updatesTopic(change, later string) error {
+func (sc *scenario) updatesTopic(change, later string) {
 	if sc.words["made"] == "" {
-		return engine.Outcome(conformance.Inconclusive, "", "the topic could not be made")
+		undecided("the topic could not be made")
 	}
-	do := func() error {
-		a, err := sc.calling("PATCH", "/sources/{stream}/topics/{made}", change, request{as: asWorkspace})
-		if err != nil {
-			return err
-		}
+	do := func() {
+		a := sc.calling("PATCH", "/sources/{stream}/topics/{made}", change, request{as: asWorkspace})
 		sc.shows("topic", "update", a, a.at("data"))
-		return nil
 	}
 	if later == "" {
 		sc.anew("topic")
-		return do()
+		do()
+		return
 	}
-	return sc.later("topic", "updated_at", do)
+	sc.later("topic", "updated_at", do)
 }
 
 // sameMembers compares two members of one thing.
 func (sc *scenario) sameMembers(member, kind, other string) error {
-	all, err := sc.looked(kind)
-	if err != nil {
-		return err
-	}
+	all := sc.looked(kind)
 	for _, v := range all {
 		a, b := v.node.Get(member), v.node.Get(other)
 		if a == nil || jsonvalue.Raw(a) != jsonvalue.Raw(b) {
@@ -120,7 +99,7 @@ func (sc *scenario) sameMembers(member, kind, other string) error {
 const aMoment = 1300 * time.Millisecond
 
 // later does something until a moment moves on, or for a second.
-func (sc *scenario) later(kind, member string, do func() error) error {
+func (sc *scenario) later(kind, member string, do func()) {
 	var first *view
 	for deadline := time.Now().Add(aMoment); ; {
 		sc.anew(kind)
@@ -128,15 +107,11 @@ func (sc *scenario) later(kind, member string, do func() error) error {
 			first = sc.before[kind]
 		}
 		sc.before[kind] = first
-		if err := do(); err != nil {
-			return err
-		}
+		do()
 		all := sc.shown(kind)
 		if first == nil || len(all) == 0 || time.Now().After(deadline) || momentOf(all[0].member(member)).After(momentOf(first.member(member))) {
-			return nil
+			return
 		}
-		if err := sc.sleep(pollAtMost); err != nil {
-			return err
-		}
+		sc.sleep(pollAtMost)
 	}
 }

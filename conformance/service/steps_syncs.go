@@ -1,10 +1,13 @@
 package service
 
 import (
+	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/destkit/destkit/conformance/internal/engine"
+	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 )
 
@@ -12,7 +15,7 @@ import (
 func syncsSteps() []engine.Step {
 	return []engine.Step{
 		step(`^syncs that have:$`, func(sc *scenario) any { return sc.syncsHave }),
-		step(`^a sync$`, func(sc *scenario) any { return func() error { return sc.given(nil) } }),
+		step(`^a sync$`, func(sc *scenario) any { return func() { sc.given(nil) } }),
 		step(`^a sync with:$`, func(sc *scenario) any { return sc.given }),
 		step(`^a client creates a sync with:$`, func(sc *scenario) any { return sc.clientCreates }),
 		step(`^a client creates a sync with each of these:$`, func(sc *scenario) any { return each(sc.clientCreates) }),
@@ -39,35 +42,25 @@ func syncsSteps() []engine.Step {
 }
 
 // syncsHave is for all syncs that the scenario makes from here on.
-func (sc *scenario) syncsHave(t *engine.Table) error {
+func (sc *scenario) syncsHave(t *engine.Table) {
 	g := sc.nextSync()
-	if _, err := sc.draft(); err != nil { // placeholders need what it stands on
-		return err
-	}
-	over, err := sc.laid(g.over, t)
-	if err != nil {
-		return err
-	}
+	sc.draft()
+	over := sc.laid(g.over, t)
 	for _, line := range cells(t) {
 		if line["value"] == "nothing" {
 			over[line["field"]] = nil
 		}
 	}
 	g.over = over
-	return nil
 }
 
 // given makes a sync that the scenario builds on.
-func (sc *scenario) given(t *engine.Table) error {
-	body, err := sc.draft()
-	if err == nil && t != nil {
-		body, err = sc.laid(body, t)
+func (sc *scenario) given(t *engine.Table) {
+	body := sc.draft()
+	if t != nil {
+		body = sc.laid(body, t)
 	}
-	if err != nil {
-		return err
-	}
-	_, err = sc.newSync(sc.dest, sc.nextSync().rows, "upsert", body)
-	return err
+	sc.newSync(sc.dest, sc.nextSync().rows, "upsert", body)
 }
 
 // trial is a request that a scenario is about: the fields that it differs in.
@@ -86,105 +79,173 @@ func (t *trial) String() string {
 }
 
 // asks creates a sync and notes the fields that it is about.
-func (sc *scenario) asks(body, fields map[string]any) error {
+func (sc *scenario) asks(body, fields map[string]any) {
 	before := len(sc.syncs)
-	if _, err := sc.creates(body); err != nil {
-		return err
-	}
-	return sc.tries(body, fields, len(sc.syncs) > before)
+	sc.creates(body)
+	sc.tries(body, fields, len(sc.syncs) > before)
 }
 
 // tries notes the latest request, and what became of the sync.
-func (sc *scenario) tries(body, fields map[string]any, made bool) error {
+func (sc *scenario) tries(body, fields map[string]any, made bool) {
 	// As JSON has them, to be compared with what is read.
 	one := &trial{fields: jsonvalue.Decode(jsonvalue.MustParse(fields)).(map[string]any), answer: sc.last()}
 	if made {
-		shown, err := sc.must(request{method: "GET", path: sc.syncPath()})
-		if err != nil {
-			return err
-		}
-		one.shown = shown
+		one.shown = sc.must(request{method: "GET", path: sc.syncPath()})
 	}
 	if sc.judged {
 		sc.trials, sc.judged = nil, false
 	}
 	sc.trials = append(sc.trials, one)
-	return nil
 }
 
 // asked are the rows of a table as fields by path; nil for one that is left out.
-func (sc *scenario) asked(t *engine.Table) (map[string]any, error) {
+func (sc *scenario) asked(t *engine.Table) map[string]any {
 	fields := map[string]any{}
 	for _, row := range cells(t) {
 		if row["value"] == "nothing" {
 			fields[row["field"]] = nil
 			continue
 		}
-		v, err := sc.value(row["value"])
-		if err != nil {
-			return nil, err
-		}
-		fields[row["field"]] = v
+		fields[row["field"]] = sc.value(row["value"])
 	}
-	return fields, nil
+	return fields
 }
 
-// laidOver sends a body with the rows of a table laid over it.
-func (sc *scenario) laidOver(body map[string]any, t *engine.Table, send func(body, fields map[string]any) error) error {
-	body, err := sc.laid(body, t)
-	if err != nil {
-		return err
-	}
-	fields, err := sc.asked(t)
-	if err != nil {
-		return err
-	}
-	return send(body, fields)
-}
-
-func (sc *scenario) clientCreates(t *engine.Table) error {
-	body, err := sc.draft()
-	if err != nil {
-		return err
-	}
-	return sc.laidOver(body, t, sc.asks)
+func (sc *scenario) clientCreates(t *engine.Table) {
+	sc.asks(sc.laid(sc.draft(), t), sc.asked(t))
 }
 
 // each does something with every row of a table by itself.
-func each(do func(*engine.Table) error) func(*engine.Table) error {
-	return func(t *engine.Table) error {
+func each(do func(*engine.Table)) func(*engine.Table) {
+	return func(t *engine.Table) {
 		for _, row := range engine.Rows(t)[1:] {
-			if err := do(engine.NewTable(engine.Rows(t)[0], row)); err != nil {
-				return err
-			}
+			do(engine.NewTable(engine.Rows(t)[0], row))
 		}
-		return nil
 	}
 }
 
 // clientUpdates sends the whole sync again, with changes.
-func (sc *scenario) clientUpdates(t *engine.Table) error {
-	return sc.laidOver(sc.latest().body, t, sc.update)
+func (sc *scenario) clientUpdates(t *engine.Table) {
+	sc.update(sc.laid(sc.latest().body, t), sc.asked(t))
 }
 
 // clientSendsRequired sends what an update must have (spec 4.1.1).
-func (sc *scenario) clientSendsRequired() error {
+func (sc *scenario) clientSendsRequired() {
 	body, whole := map[string]any{}, sc.latest().body
 	for _, field := range []string{"operation", "destination_attributes", "mappings", "source_attributes"} {
 		body[field] = whole[field]
 	}
-	return sc.update(body, map[string]any{})
+	sc.update(body, map[string]any{})
 }
 
-func (sc *scenario) update(body, fields map[string]any) error {
-	a, err := sc.api(request{method: "PATCH", path: sc.syncPath(), body: body})
-	if err != nil {
-		return err
-	}
+func (sc *scenario) update(body, fields map[string]any) {
+	a := sc.api(request{method: "PATCH", path: sc.syncPath(), body: body})
 	if accepted(a) && body["validate_only"] != true {
 		kept := maps.Clone(sc.latest().body)
 		maps.Copy(kept, body)
 		sc.latest().body = kept
 	}
-	return sc.tries(body, fields, accepted(a))
+	sc.tries(body, fields, accepted(a))
+}
+
+// syncShows reads the latest sync and compares.
+func (sc *scenario) syncShows(t *engine.Table) error {
+	return sc.allCompared("the sync", sc.must(request{method: "GET", path: sc.syncPath()}), t)
+}
+
+// allCompared holds what an answer shows against a table.
+func (sc *scenario) allCompared(what string, a *answer, t *engine.Table) error {
+	wanted := sc.asked(t)
+	for field, value := range wanted {
+		sc.compare(what, a, field, value)
+	}
+	return sc.heldBy(len(wanted), "field")
+}
+
+// compare holds one field of what is shown against what was written.
+func (sc *scenario) compare(what string, a *answer, field string, wanted any) {
+	n := jsonvalue.Down(a.at("data"), field)
+	if why := jsonvalue.Missing(wanted, jsonvalue.Decode(n), field); why != "" {
+		sc.broken(fmt.Sprintf("%s shows %s %s", what, field, jsonvalue.Brief(wanted)), why, a)
+	}
+}
+
+// eachTrial looks at every request since the last claim; none at all decides nothing.
+func (sc *scenario) eachTrial(look func(*trial)) error {
+	sc.judged = true
+	if len(sc.trials) == 0 {
+		undecided("nothing was asked of the service")
+	}
+	for _, t := range sc.trials {
+		look(t)
+	}
+	return sc.heldBy(len(sc.trials), "request")
+}
+
+func (sc *scenario) allAre(are func(*answer) bool, what string) error {
+	return sc.eachTrial(func(t *trial) {
+		if !are(t.answer) {
+			sc.broken("a sync with "+t.String()+" "+what, t.answer.short(), t.answer)
+		}
+	})
+}
+
+// allShown compares every sync with what was written into it.
+func (sc *scenario) allShown() error {
+	return sc.eachTrial(func(t *trial) {
+		if t.shown == nil {
+			sc.broken("a sync with "+t.String()+" is made", t.answer.short(), t.answer)
+			return
+		}
+		for field, wanted := range t.fields {
+			sc.compare("the sync", t.shown, field, wanted)
+		}
+	})
+}
+
+// noneShown is for settings that apply elsewhere only: a service may refuse
+// them, or pay no heed to them (spec 4.1.3, 4.1.4).
+func (sc *scenario) noneShown() error {
+	return sc.eachTrial(func(t *trial) {
+		if refused(t.answer) {
+			return
+		}
+		if !accepted(t.answer) || t.shown == nil {
+			sc.broken("a sync with "+t.String()+" is refused", t.answer.short(), t.answer)
+			return
+		}
+		for field, asked := range t.fields {
+			if jsonvalue.Missing(asked, jsonvalue.Decode(jsonvalue.Down(t.shown.at("data"), field)), field) == "" {
+				sc.broken("a sync that does not show "+field+" "+jsonvalue.Brief(asked), "it does", t.shown)
+			}
+		}
+	})
+}
+
+// listedAlike compares things of a list with what is read by their ids.
+func (sc *scenario) listedAlike(path string, read ...*answer) error {
+	list := sc.must(request{method: "GET", path: sc.filled(path) + "?per_page=100"})
+	for _, one := range read {
+		listed := jsonvalue.Items(list.at("data"))
+		i := slices.IndexFunc(listed, func(n *wire.Node) bool { return jsonvalue.SameValue(n.Get("id"), one.at("data", "id")) })
+		if i < 0 {
+			sc.broken("the list shows what has the id "+jsonvalue.Raw(one.at("data", "id")), "it does not", list)
+		} else if !jsonvalue.SameValue(listed[i], one.at("data")) {
+			sc.broken("the list shows "+jsonvalue.Raw(one.at("data")), jsonvalue.Raw(listed[i]), list, one)
+		}
+	}
+	return sc.heldBy(len(read), "thing")
+}
+
+func (sc *scenario) syncListedAlike(path string) error {
+	return sc.listedAlike(path, sc.must(request{method: "GET", path: sc.syncPath()}))
+}
+
+// runsListed looks for both runs of the sync.
+func (sc *scenario) runsListed(path string) error {
+	s := sc.latest()
+	if len(s.runs) != 2 {
+		undecided("the sync has not run twice")
+	}
+	return sc.listedAlike(path, s.runs...)
 }

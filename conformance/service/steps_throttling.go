@@ -4,12 +4,15 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
-	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/engine"
+	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
+	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // throttlingSteps are for THR: 429 and Retry-After.
@@ -29,9 +32,7 @@ func throttlingSteps() []engine.Step {
 func (sc *scenario) timesCalls() {
 	times := &sc.dest.times
 	sc.dest.behaves(func(c *endpoint.Call, _ *endpoint.Reply) {
-		if now, err := sc.clockOf(); err == nil { // no time, no verdict
-			times.Store(c.Number, now)
-		}
+		_ = caught(func() { times.Store(c.Number, sc.clockOf()) }) // no time, no verdict
 	})
 }
 
@@ -50,7 +51,7 @@ const inDate = "a date in "
 
 // refusesCalls answers some calls of a method, counted from now on, with a
 // failure of HTTP.
-func (sc *scenario) refusesCalls(first int64, last, method string, status int, name, value string) error {
+func (sc *scenario) refusesCalls(first int64, last, method string, status int, name, value string) {
 	var end int64
 	if _, err := fmt.Sscan(last, &end); err != nil {
 		end = first
@@ -59,52 +60,45 @@ func (sc *scenario) refusesCalls(first int64, last, method string, status int, n
 	var ahead time.Duration
 	if dated {
 		var err error
-		if ahead, err = time.ParseDuration(text); err != nil {
-			return err
-		}
+		ahead, err = time.ParseDuration(text)
+		stop(err)
 	}
 	sc.dest.behaves(counted(method, first, end, func(_ *endpoint.Call, r *endpoint.Reply) {
 		said := value
 		if dated {
-			if now, err := sc.clockOf(); err == nil {
-				said = now.Add(ahead).Format(http.TimeFormat)
-			}
+			_ = caught(func() { said = sc.clockOf().Add(ahead).Format(http.TimeFormat) })
 		}
 		if r.Fail(status); name != "" {
 			r.AddHeader(name, said)
 		}
 	}))
-	return nil
 }
 
 // following are the calls to a destination after its first answer with a status, and how
 // long after it they came.
-func (sc *scenario) following(status int) (refused *endpoint.Call, later []*endpoint.Call, waits []time.Duration, err error) {
+func (sc *scenario) following(status int) (refused *endpoint.Call, later []*endpoint.Call, waits []time.Duration) {
 	d := sc.latest().dest
 	calls := d.Seen("")
 	i := slices.IndexFunc(calls, func(c *endpoint.Call) bool { return c.Done && c.Status == status })
 	if i < 0 {
-		return nil, nil, nil, engine.Outcome(conformance.Inconclusive, "", "status %d was never answered", status)
+		undecided("status %d was never answered", status)
 	}
 	began, known := d.timeOf(calls[i])
 	if !known {
-		return nil, nil, nil, engine.Outcome(conformance.Inconclusive, "", "it is not known when status %d was answered", status)
+		undecided("it is not known when status %d was answered", status)
 	}
 	for _, c := range calls {
 		if at, ok := d.timeOf(c); ok && c.Came.After(calls[i].Ended) {
 			later, waits = append(later, c), append(waits, at.Sub(began))
 		}
 	}
-	return calls[i], later, waits, nil
+	return calls[i], later, waits
 }
 
 func (sc *scenario) restsAfter(n int, unit string, status int) error {
-	refused, later, waits, err := sc.following(status)
-	if err != nil {
-		return err
-	}
+	refused, later, waits := sc.following(status)
 	if len(later) == 0 {
-		return engine.Outcome(conformance.Inconclusive, "", "no call came after status %d at all", status)
+		undecided("no call came after status %d at all", status)
 	}
 	least := length(n, unit)
 	for i, c := range later {
@@ -117,10 +111,7 @@ func (sc *scenario) restsAfter(n int, unit string, status int) error {
 }
 
 func (sc *scenario) goesOnAfter(n int, unit string, status int) error {
-	refused, later, waits, err := sc.following(status)
-	if err != nil {
-		return err
-	}
+	refused, later, waits := sc.following(status)
 	most := length(n, unit)
 	if len(later) == 0 || waits[0] > most {
 		sc.brokenCall(fmt.Sprintf("a call within %s after status %d", most, status), fmt.Sprintf("calls after %v", waits), append(later, refused)...)
@@ -134,4 +125,91 @@ func length(n int, unit string) time.Duration {
 		return time.Duration(n) * time.Millisecond
 	}
 	return time.Duration(n) * time.Second
+}
+
+// limitSteps are about X-RateLimit-Limit, the limit that all calls of a
+// connection share (spec 8).
+func limitSteps() []engine.Step {
+	return []engine.Step{
+		step(`^every answer(?: from batch (\d+) on)? then has X-RateLimit-Limit "([^"]*)"$`, func(sc *scenario) any { return sc.limits }),
+
+		step(`^no second after X-RateLimit-Limit "([^"]*)" brings more than (\d+) calls$`, func(sc *scenario) any { return sc.limitHolds }),
+		step(`^some second of the sync brings more than (\d+) calls$`, func(sc *scenario) any { return sc.notThrottled }),
+		step(`^every run completes$`, func(sc *scenario) any { return sc.runsComplete }),
+	}
+}
+
+// limitedTo names a limit in the header of an answer.
+func limitedTo(value string) twist {
+	return func(_ *endpoint.Call, r *endpoint.Reply) {
+		delete(r.Header, endpoint.RateLimitHeader)
+		r.AddHeader(endpoint.RateLimitHeader, value)
+	}
+}
+
+// limits names a limit in every answer, or in those to batches from one on.
+func (sc *scenario) limits(first, limit string) {
+	named := limitedTo(limit)
+	if n, err := strconv.ParseInt(first, 10, 64); err == nil {
+		named = counted(rpc.MethodSyncBatch, n, 0, named)
+	}
+	sc.dest.behaves(named)
+}
+
+// limitHolds judges what came after an answer that names a limit. Calls that
+// were let go before it arrived are not counted: each place for a batch that was
+// not waiting for that answer may have had one.
+func (sc *scenario) limitHolds(limit string, most int) error {
+	calls := endpoint.Since(sc.dest.Seen(""), limit)
+	calls = calls[min(len(calls), sc.places()-1):]
+	if len(calls) <= most {
+		return few(len(calls), "calls after the limit was named")
+	}
+	n, within := endpoint.Densest(calls, endpoint.CountCall, judgedSecond)
+	if n > most {
+		sc.brokenCall(fmt.Sprintf("at most %s within a second", quantity.Count(most, "call")), fmt.Sprintf("%s within %s", quantity.Count(n, "call"), lasting(within)), within...)
+	}
+	return sc.HeldBy("%s, at most %d within %s", quantity.Count(len(calls), "call"), n, judgedSecond)
+}
+
+// places are how many batches of all syncs the destination takes at once; 1 of
+// one that was not asked.
+func (sc *scenario) places() int {
+	places := 0
+	for _, c := range sc.dest.Seen(rpc.MethodGetSyncSpeed) {
+		answer, err := wire.Parse(c.Answer)
+		if n, ok := answer.Get("result", "maximum_parallel_batches").Int(); err == nil && ok {
+			places += int(n)
+		}
+	}
+	return max(places, 1)
+}
+
+// notThrottled wants to see more batches within a second than a low limit lets
+// by. Calls that made the sync came when the suite got round to it.
+func (sc *scenario) notThrottled(beyond int) error {
+	calls := sc.latest().dest.Batches()
+	if len(calls) <= beyond {
+		return few(len(calls), "calls")
+	}
+	n, within := endpoint.Densest(calls, endpoint.CountCall, judgedSecond)
+	if n <= beyond {
+		sc.brokenCall(fmt.Sprintf("more than %s within a second", quantity.Count(beyond, "call")), fmt.Sprintf("%d at most", n), within...)
+	}
+	return sc.HeldBy("%d of %s within %s", n, quantity.Count(len(calls), "call"), judgedSecond)
+}
+
+func (sc *scenario) runsComplete() error {
+	runs := 0
+	for _, s := range sc.syncs {
+		for _, run := range s.runs {
+			if runs++; run.text("data", "status") != "completed" {
+				sc.broken("the run completes", run.short(), run)
+			}
+		}
+	}
+	if runs == 0 {
+		undecided("no run came to its end")
+	}
+	return sc.heldBy(runs, "run")
 }

@@ -75,35 +75,33 @@ func (sc *scenario) stalls(method, how string) {
 	sc.dest.behaves(sc.silent(method, how != "not answered"))
 }
 
-func (sc *scenario) connectsSilent(method string) error {
-	return sc.triesConnecting(connecting{twist: sc.silent(method, false)})
+func (sc *scenario) connectsSilent(method string) {
+	sc.triesConnecting(connecting{twist: sc.silent(method, false)})
 }
 
 // heldCall is the first call of a method, once it is over: the service may go on
 // a moment before its going away is seen here.
-func (sc *scenario) heldCall(method string) (*endpoint.Call, error) {
+func (sc *scenario) heldCall(method string) *endpoint.Call {
 	calls := sc.dest.Seen(method)
 	if len(calls) == 0 {
-		return nil, engine.Outcome(conformance.Inconclusive, "", "no call of %s came", method)
+		undecided("no call of %s came", method)
 	}
-	err := sc.waits(func() bool { calls = sc.dest.Seen(method); return calls[0].Done }, "a call of %s does not end", method)
-	return calls[0], err
+	sc.waits(func() bool { calls = sc.dest.Seen(method); return calls[0].Done }, "a call of %s does not end", method)
+	return calls[0]
 }
 
 // givenUp is the call that the service did not wait for any longer. One that it
 // waited for decides nothing, unless it is known how long it may.
-func (sc *scenario) givenUp(method string) (*endpoint.Call, error) {
-	c, err := sc.heldCall(method)
-	if err != nil {
-		return nil, err
-	}
+func (sc *scenario) givenUp(method string) *endpoint.Call {
+	c := sc.heldCall(method)
 	waitedOn, err := waitedOn(c, sc.opts.RequestTimeout, sc.hold())
 	if waitedOn {
 		sc.brokenCall(fmt.Sprintf("the service gives up a request that is not answered within %s", sc.opts.RequestTimeout),
 			fmt.Sprintf("it was still waiting after %s", inWords(sc.hold())), c)
-		return c, sc.Held()
+		stop(sc.Held())
 	}
-	return c, err
+	stop(err)
+	return c
 }
 
 // waitedOn reports whether the service did not give a call up that was held, although it
@@ -124,18 +122,12 @@ func waitedOn(c *endpoint.Call, known, held time.Duration) (bool, error) {
 }
 
 func (sc *scenario) givesUp(method string) error {
-	c, err := sc.givenUp(method)
-	if err != nil {
-		return err
-	}
+	c := sc.givenUp(method)
 	return sc.HeldBy("given up after %s", c.Ended.Sub(c.Came).Round(time.Millisecond))
 }
 
 func (sc *scenario) firstIsRepeated() error {
-	first, err := sc.givenUp(rpc.MethodSyncBatch)
-	if err != nil {
-		return err
-	}
+	first := sc.givenUp(rpc.MethodSyncBatch)
 	batches := sc.dest.Batches()
 	later := identifiersIn(batches[1:]...)
 	for _, id := range identifiersIn(first) {

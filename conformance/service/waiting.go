@@ -44,44 +44,39 @@ var machineTime = timepiece{now: time.Now, sleep: func(ctx context.Context, d ti
 func (r *run) patient() bool { return r.target.ControlURL == "" && r.opts.Patient }
 
 // sleep waits in real time, or ends with the run.
-func (sc *scenario) sleep(d time.Duration) error {
+func (sc *scenario) sleep(d time.Duration) {
 	if sc.opts.time.sleep(sc.ctx, d) != nil {
-		return engine.Outcome(conformance.NotRun, "--timeout", "the run ended while the check waited")
+		stop(engine.Outcome(conformance.NotRun, "--timeout", "the run ended while the check waited"))
 	}
-	return nil
 }
 
 // advance lets time pass, by a duration such as "24h". Where the service's clock
 // can be moved it returns when everything that fell due has run.
-func (sc *scenario) advance(by string) error {
+func (sc *scenario) advance(by string) {
 	d, err := time.ParseDuration(by)
 	switch {
 	case err != nil:
-		return fmt.Errorf("read duration: %w", err)
+		stop(fmt.Errorf("read duration: %w", err))
 	case !sc.patient():
-		_, err = sc.control("POST", "/clock", map[string]any{"advance": by})
-		return err
+		sc.control("POST", "/clock", map[string]any{"advance": by})
 	case d > patientAtMost:
-		return tooLong(d)
+		stop(tooLong(d))
+	default:
+		sc.sleep(d)
 	}
-	return sc.sleep(d)
 }
 
 // clockOf is the time of the service. Where it cannot be read it is taken to be
 // that of this machine.
-func (sc *scenario) clockOf() (time.Time, error) {
+func (sc *scenario) clockOf() time.Time {
 	if sc.target.ControlURL == "" {
-		return sc.opts.time.now().UTC(), nil
+		return sc.opts.time.now().UTC()
 	}
-	a, err := sc.control("GET", "/clock", nil)
+	now, err := time.Parse(time.RFC3339, sc.control("GET", "/clock", nil).text("now"))
 	if err != nil {
-		return time.Time{}, err
+		stop(fmt.Errorf("read clock of the service: %w", err))
 	}
-	now, err := time.Parse(time.RFC3339, a.text("now"))
-	if err != nil {
-		return now, fmt.Errorf("read clock of the service: %w", err)
-	}
-	return now.UTC(), nil
+	return now.UTC()
 }
 
 func tooLong(d time.Duration) error {

@@ -16,7 +16,7 @@ import (
 var braces = regexp.MustCompile(`\{[a-z][a-z_]*\}`)
 
 // filled puts what they stand for in place of the words of a text.
-func (sc *scenario) filled(text string) (string, error) {
+func (sc *scenario) filled(text string) string {
 	var missing string
 	out := braces.ReplaceAllStringFunc(text, func(place string) string {
 		s, known := sc.word(strings.Trim(place, "{}"))
@@ -26,9 +26,9 @@ func (sc *scenario) filled(text string) (string, error) {
 		return s
 	})
 	if missing != "" {
-		return "", engine.Outcome(conformance.HarnessError, "", "nothing stands for %s in %s", missing, text)
+		stop(engine.Outcome(conformance.HarnessError, "", "nothing stands for %s in %s", missing, text))
 	}
-	return out, nil
+	return out
 }
 
 // unknownID is far above what anybody has counted to, and small enough for
