@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 	"unicode/utf8"
+
+	"github.com/destkit/destkit/internal/rawjson"
 )
 
 // maxDepth bounds how deep a body nests, so that no body can exhaust the stack
@@ -57,31 +60,28 @@ type jsonReader struct {
 // object: the value is the last one, as other decoders have it.
 func decodeJSON(text []byte, exact bool) (value any, repeated []syntaxError, err error) {
 	r := &jsonReader{text: text, exact: exact}
-	value, err = r.value()
-	if err != nil {
-		return nil, nil, err
-	}
+	defer func() {
+		switch failure := recover().(type) {
+		case nil:
+		case *syntaxError:
+			value, repeated, err = nil, nil, failure
+		default:
+			panic(failure)
+		}
+	}()
+	value = r.value()
 	if r.space(); r.pos < len(text) {
-		return nil, nil, r.fail("there is something after the end of the value")
+		r.fail("there is something after the end of the value")
 	}
 	return value, r.repeat, nil
 }
 
-func (r *jsonReader) fail(message string) error {
-	return &syntaxError{offset: r.pos, message: message}
+// fail ends the reading; decodeJSON returns the error.
+func (r *jsonReader) fail(message string) {
+	panic(&syntaxError{offset: r.pos, message: message})
 }
 
-// space skips white space (RFC 8259 knows these four characters).
-func (r *jsonReader) space() {
-	for r.pos < len(r.text) {
-		switch r.text[r.pos] {
-		case ' ', '\t', '\r', '\n':
-			r.pos++
-		default:
-			return
-		}
-	}
-}
+func (r *jsonReader) space() { r.pos = rawjson.SkipSpace(r.text, r.pos) }
 
 // next is the next character that is no white space, 0 at the end.
 func (r *jsonReader) next() byte {
@@ -92,9 +92,9 @@ func (r *jsonReader) next() byte {
 }
 
 // value reads any value.
-func (r *jsonReader) value() (any, error) {
+func (r *jsonReader) value() any {
 	if r.values++; r.exact && r.values > maxValues {
-		return nil, r.fail(fmt.Sprintf("it holds more than %d values", maxValues))
+		r.fail(fmt.Sprintf("it holds more than %d values", maxValues))
 	}
 	switch c := r.next(); {
 	case c == '{':
@@ -106,163 +106,128 @@ func (r *jsonReader) value() (any, error) {
 	case c == '-' || c >= '0' && c <= '9':
 		return r.number()
 	case c == 't':
-		return true, r.word("true")
+		return r.word("true", true)
 	case c == 'f':
-		return false, r.word("false")
+		return r.word("false", false)
 	case c == 'n':
-		return nil, r.word("null")
+		return r.word("null", nil)
 	case r.pos >= len(r.text):
-		return nil, r.fail("the text ends where a value should stand")
+		r.fail("the text ends where a value should stand")
 	}
-	return nil, r.fail("a value should stand here")
-}
-
-func (r *jsonReader) word(word string) error {
-	if !bytes.HasPrefix(r.text[r.pos:], []byte(word)) {
-		return r.fail("a value should stand here")
-	}
-	r.pos += len(word)
+	r.fail("a value should stand here")
 	return nil
 }
 
+func (r *jsonReader) word(word string, value any) any {
+	if !bytes.HasPrefix(r.text[r.pos:], []byte(word)) {
+		r.fail("a value should stand here")
+	}
+	r.pos += len(word)
+	return value
+}
+
 // nested reads an object or an array one level deeper.
-func (r *jsonReader) nested(read func() (any, error)) (any, error) {
+func (r *jsonReader) nested(read func() any) any {
 	if r.depth++; r.depth > maxDepth {
-		return nil, r.fail(fmt.Sprintf("it nests more than %d levels deep", maxDepth))
+		r.fail(fmt.Sprintf("it nests more than %d levels deep", maxDepth))
 	}
 	r.pos++ // the bracket
-	v, err := read()
+	v := read()
 	r.depth--
-	return v, err
+	return v
 }
 
 // object reads the members of an object after its brace. Of a name that stands
 // twice the last value counts, and the first repetitions are kept.
-func (r *jsonReader) object() (any, error) {
+func (r *jsonReader) object() any {
 	object := map[string]any{}
-	if r.next() == '}' {
-		r.pos++
-		return object, nil
-	}
-	for {
+	for more := r.begins('}'); more; more = r.goesOn('}') {
 		if r.next() != '"' {
-			return nil, r.fail("a name in quotes should stand here")
+			r.fail("a name in quotes should stand here")
 		}
 		start := r.pos
-		name, err := r.string()
-		if err != nil {
-			return nil, err
-		}
+		name := r.string()
 		if r.next() != ':' {
-			return nil, r.fail("a colon should stand here")
+			r.fail("a colon should stand here")
 		}
 		r.pos++
 		r.path = append(r.path, step{name: name})
 		if _, twice := object[name]; twice && len(r.repeat) < maxProblems {
 			r.repeat = append(r.repeat, syntaxError{offset: start, field: r.path.String()})
 		}
-		if object[name], err = r.value(); err != nil {
-			return nil, err
-		}
+		object[name] = r.value()
 		r.path = r.path[:len(r.path)-1]
-		if done, err := r.more('}'); done || err != nil {
-			return object, err
-		}
 	}
+	return object
 }
 
-func (r *jsonReader) array() (any, error) {
+func (r *jsonReader) array() any {
 	array := []any{}
-	if r.next() == ']' {
-		r.pos++
-		return array, nil
-	}
-	for {
+	for more := r.begins(']'); more; more = r.goesOn(']') {
 		r.path = append(r.path, step{index: len(array), isIndex: true})
-		v, err := r.value()
-		if err != nil {
-			return nil, err
-		}
+		array = append(array, r.value())
 		r.path = r.path[:len(r.path)-1]
-		array = append(array, v)
-		if done, err := r.more(']'); done || err != nil {
-			return array, err
-		}
 	}
+	return array
 }
 
-// more reads a comma, or the end of an object or an array.
-func (r *jsonReader) more(end byte) (done bool, err error) {
-	switch r.next() {
-	case end:
-		r.pos++
-		return true, nil
-	case ',':
-		r.pos++
-		return false, nil
+// begins reports whether an object or an array has something in it, and reads the end
+// of one that has not.
+func (r *jsonReader) begins(end byte) bool {
+	if r.next() != end {
+		return true
 	}
-	return false, r.fail(fmt.Sprintf("a comma or %q should stand here", string(end)))
+	r.pos++
+	return false
 }
 
-// number collects what may belong to a number; encoding/json then decides.
-func (r *jsonReader) number() (any, error) {
-	start, exact := r.pos, true
-	for r.pos < len(r.text) {
-		switch c := r.text[r.pos]; {
-		case c >= '0' && c <= '9', c == '-', c == '+':
-		case c == '.', c == 'e', c == 'E':
-			exact = false
-		default:
-			return r.numeral(start, exact)
-		}
-		r.pos++
+// goesOn reads a comma, or the end of an object or an array.
+func (r *jsonReader) goesOn(end byte) bool {
+	c := r.next()
+	if c != end && c != ',' {
+		r.fail(fmt.Sprintf("a comma or %q should stand here", string(end)))
 	}
-	return r.numeral(start, exact)
+	r.pos++
+	return c == ','
 }
 
-// numeral checks the characters of a number.
-func (r *jsonReader) numeral(start int, exact bool) (any, error) {
-	text := r.text[start:r.pos]
-	if !json.Valid(text) {
-		r.pos = start
-		return nil, r.fail("this is no number")
+// number reads a number up to what cannot belong to one.
+func (r *jsonReader) number() any {
+	end, fault := rawjson.SkipNumber(r.text, r.pos)
+	if fault != rawjson.FaultNone || end < len(r.text) && strings.IndexByte("+-.0123456789eE", r.text[end]) >= 0 {
+		r.fail("this is no number")
 	}
+	text := r.text[r.pos:end]
+	r.pos = end
 	if r.exact {
-		if _, err := strconv.ParseInt(string(text), 10, 64); !exact || err != nil {
-			return inexact(text), nil
+		if _, err := strconv.ParseInt(string(text), 10, 64); err != nil {
+			return inexact(text)
 		}
 	}
-	return json.Number(text), nil
+	return json.Number(text)
 }
 
 // string reads a string. Most have no escapes and are taken as they are.
-func (r *jsonReader) string() (string, error) {
-	start := r.pos
-	plain := true
-	for i := start + 1; i < len(r.text); i++ {
-		switch c := r.text[i]; {
-		case c == '"':
-			quoted := r.text[start : i+1]
-			if !utf8.Valid(quoted) {
-				return "", r.fail("this string is not UTF-8")
-			}
-			if r.pos = i + 1; plain {
-				return string(quoted[1 : len(quoted)-1]), nil
-			}
-			var s string
-			if err := json.Unmarshal(quoted, &s); err != nil {
-				r.pos = start
-				return "", r.fail("this string has a wrong escape")
-			}
-			return s, nil
-		case c == '\\':
-			plain = false
-			i++
-		case c < ' ':
-			r.pos = i
-			return "", r.fail("a control character stands in a string; write it as \\u" + fmt.Sprintf("%04x", c))
-		}
+func (r *jsonReader) string() string {
+	end, fault := rawjson.SkipString(r.text, r.pos+1)
+	switch fault {
+	case rawjson.FaultNone:
+	case rawjson.FaultUTF8:
+		r.fail("this string is not UTF-8")
+	case rawjson.FaultEscape:
+		r.fail("this string has a wrong escape")
+	case rawjson.FaultControl:
+		r.pos = end
+		r.fail("a control character stands in a string; write it as \\u" + fmt.Sprintf("%04x", r.text[end]))
+	default:
+		r.pos = len(r.text)
+		r.fail("the text ends inside a string")
 	}
-	r.pos = len(r.text)
-	return "", r.fail("the text ends inside a string")
+	quoted := r.text[r.pos:end]
+	if r.pos = end; bytes.IndexByte(quoted, '\\') < 0 {
+		return string(quoted[1 : len(quoted)-1])
+	}
+	var s string
+	_ = json.Unmarshal(quoted, &s) // it was read already; half a surrogate pair becomes U+FFFD
+	return s
 }

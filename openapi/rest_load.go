@@ -25,20 +25,19 @@ type restDocument struct {
 
 // rest compiles the embedded document once, at its first use. The document is
 // part of the program, so a fault in it is a fault of the program and panics.
-var rest = sync.OnceValue(func() *restDocument {
-	d, err := compileREST(restYAML)
+var rest = sync.OnceValue(func() *restDocument { return compileREST(restYAML) })
+
+// faulty panics with a fault in a document; nil is none.
+func faulty(err error, format string, args ...any) {
 	if err != nil {
-		panic(fmt.Sprintf("openapi: %v", err))
+		panic(fmt.Errorf("openapi: "+format+": %w", append(args, err)...))
 	}
-	return d
-})
+}
 
 // compileREST reads an OpenAPI document and prepares each of its operations.
-func compileREST(text []byte) (*restDocument, error) {
+func compileREST(text []byte) *restDocument {
 	doc, err := openapi3.NewLoader().LoadFromData(text)
-	if err != nil {
-		return nil, fmt.Errorf("load openapi document: %w", err)
-	}
+	faulty(err, "load openapi document")
 	if doc.Components != nil {
 		seen := map[*openapi3.Schema]bool{}
 		for _, schema := range doc.Components.Schemas {
@@ -46,16 +45,10 @@ func compileREST(text []byte) (*restDocument, error) {
 		}
 	}
 	d := &restDocument{doc: doc}
-	if err := extension(doc.Extensions, "x-differences", &d.differences); err != nil {
-		return nil, err
-	}
+	extension(doc.Extensions, "x-differences", &d.differences)
 	for path, item := range doc.Paths.Map() {
 		for method, op := range item.Operations() {
-			o, err := compileOperation(method, path, item, op)
-			if err != nil {
-				return nil, fmt.Errorf("compile %s %s: %w", method, path, err)
-			}
-			d.operations = append(d.operations, o)
+			d.operations = append(d.operations, compileOperation(method, path, item, op))
 		}
 	}
 	// Maps have no order, the text has. Kin's own record of lines makes loading
@@ -64,7 +57,7 @@ func compileREST(text []byte) (*restDocument, error) {
 	slices.SortFunc(d.operations, func(a, b *Operation) int {
 		return cmp.Or(cmp.Compare(line(a), line(b)), strings.Compare(a.ID, b.ID))
 	})
-	return d, nil
+	return d
 }
 
 // takeNull lets every schema without a type take null. OpenAPI 3.0.3 means it so
@@ -92,33 +85,25 @@ func takeNull(ref *openapi3.SchemaRef, seen map[*openapi3.Schema]bool) {
 // again, since compiling changes what kin checks with.
 var restJSON = sync.OnceValue(func() []byte {
 	doc, err := openapi3.NewLoader().LoadFromData(restYAML)
-	if err != nil {
-		panic(fmt.Sprintf("openapi: load openapi document: %v", err))
-	}
+	faulty(err, "load openapi document")
 	text, err := doc.MarshalJSON()
-	if err != nil {
-		panic(fmt.Sprintf("openapi: write document as json: %v", err))
-	}
+	faulty(err, "write document as json")
 	return text
 })
 
 // compileOperation prepares one operation, so that a check looks nothing up.
 // What it does not understand it refuses: a document that says more than the
 // checks hold would be a promise that is not kept.
-func compileOperation(method, path string, item *openapi3.PathItem, op *openapi3.Operation) (*Operation, error) {
+func compileOperation(method, path string, item *openapi3.PathItem, op *openapi3.Operation) *Operation {
 	o := &Operation{ID: op.OperationID, Method: method, Path: path, Summary: op.Summary, responses: map[string]*openapi3.Response{}}
 	if len(op.Tags) > 0 {
 		o.Tag = op.Tags[0]
 	}
-	if err := o.extensions(op); err != nil {
-		return nil, err
-	}
+	o.extensions(op)
 	// Parameters of the path stand beside its methods, those of the query in each.
 	for _, ref := range slices.Concat(item.Parameters, op.Parameters) {
 		p, err := compileParameter(ref.Value)
-		if err != nil {
-			return nil, fmt.Errorf("parameter %q: %w", ref.Value.Name, err)
-		}
+		faulty(err, "parameter %q of %s", ref.Value.Name, o.ID)
 		if ref.Value.In == openapi3.ParameterInPath {
 			o.path = append(o.path, p)
 		} else {
@@ -127,27 +112,29 @@ func compileOperation(method, path string, item *openapi3.PathItem, op *openapi3
 	}
 	if op.RequestBody != nil {
 		o.HasBody, o.BodyRequired = true, op.RequestBody.Value.Required
-		media := op.RequestBody.Value.Content.Get(contentJSON)
-		if media == nil {
-			return nil, fmt.Errorf("the request body is not %s", contentJSON)
-		}
+		media := o.jsonOf("request body", op.RequestBody.Value.Content)
 		o.body = media.Schema.Value
-		if err := o.addExamples(0, media); err != nil {
-			return nil, err
-		}
+		o.addExamples(0, media)
 	}
-	return o, o.compileResponses(op)
+	o.compileResponses(op)
+	return o
+}
+
+// jsonOf is the one form that a body has.
+func (o *Operation) jsonOf(what string, content openapi3.Content) *openapi3.MediaType {
+	media := content.Get(contentJSON)
+	if media == nil {
+		panic(fmt.Errorf("openapi: the %s of %s is not %s", what, o.ID, contentJSON))
+	}
+	return media
 }
 
 // compileResponses keeps the responses by their key, which is a status or 5XX.
-func (o *Operation) compileResponses(op *openapi3.Operation) error {
+func (o *Operation) compileResponses(op *openapi3.Operation) {
 	all := op.Responses.Map()
 	for _, key := range slices.Sorted(maps.Keys(all)) {
 		response := all[key].Value
-		media := response.Content.Get(contentJSON)
-		if media == nil {
-			return fmt.Errorf("the response %s is not %s", key, contentJSON)
-		}
+		media := o.jsonOf("response "+key, response.Content)
 		o.responses[key] = response
 		status, err := strconv.Atoi(key)
 		if err != nil { // 5XX: what no test of the contract can ask for
@@ -157,57 +144,39 @@ func (o *Operation) compileResponses(op *openapi3.Operation) error {
 		if status != http.StatusMethodNotAllowed {
 			o.Statuses = append(o.Statuses, status)
 		}
-		if err := o.addExamples(status, media); err != nil {
-			return err
-		}
+		o.addExamples(status, media)
 	}
-	return nil
 }
 
 // addExamples keeps the examples of a body as JSON text, by their names.
-func (o *Operation) addExamples(status int, media *openapi3.MediaType) error {
+func (o *Operation) addExamples(status int, media *openapi3.MediaType) {
 	for _, name := range slices.Sorted(maps.Keys(media.Examples)) {
 		text, err := json.Marshal(media.Examples[name].Value.Value)
-		if err != nil {
-			return fmt.Errorf("example %q: %w", name, err)
-		}
+		faulty(err, "example %q of %s", name, o.ID)
 		o.examples = append(o.examples, Example{Name: name, Status: status, Body: text})
 	}
-	return nil
 }
 
 // extensions reads what the document says beyond OpenAPI.
-func (o *Operation) extensions(op *openapi3.Operation) error {
+func (o *Operation) extensions(op *openapi3.Operation) {
 	var since string
 	var origin struct{ Source string }
 	for name, v := range map[string]any{"x-auth": &o.Auth, "x-deprecated-since": &since, "x-extension": &origin} {
-		if err := extension(op.Extensions, name, v); err != nil {
-			return err
-		}
+		extension(op.Extensions, name, v)
 	}
 	o.Extension, o.ExtensionSource = origin.Source != "", origin.Source
-	if since == "" {
-		return nil
+	if since != "" {
+		var err error
+		o.DeprecatedSince, err = time.Parse(time.DateOnly, since)
+		faulty(err, "read x-deprecated-since")
 	}
-	var err error
-	if o.DeprecatedSince, err = time.Parse(time.DateOnly, since); err != nil {
-		return fmt.Errorf("read x-deprecated-since: %w", err)
-	}
-	return nil
 }
 
 // extension decodes an x- key into v; one that is not there leaves v alone.
-func extension(all map[string]any, name string, v any) error {
-	raw, ok := all[name]
-	if !ok {
-		return nil
+func extension(all map[string]any, name string, v any) {
+	if raw, ok := all[name]; ok {
+		text, err := json.Marshal(raw)
+		faulty(err, "read %s", name)
+		faulty(json.Unmarshal(text, v), "read %s", name)
 	}
-	text, err := json.Marshal(raw)
-	if err != nil {
-		return fmt.Errorf("read %s: %w", name, err)
-	}
-	if err := json.Unmarshal(text, v); err != nil {
-		return fmt.Errorf("read %s: %w", name, err)
-	}
-	return nil
 }

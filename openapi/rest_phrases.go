@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/getkin/kin-openapi/openapi3"
+
+	"github.com/destkit/destkit/internal/suggest"
 )
 
 // phrase says in plain words what a value must be where kin refused it; the
@@ -135,30 +137,9 @@ func suggested(name string, known []string) string {
 	}
 	best, least := "", 1+len(name)/4
 	for _, candidate := range known {
-		if d := distance(strings.ToLower(name), candidate); d <= least && (best == "" || d < least) {
+		if d := suggest.Distance(strings.ToLower(name), candidate); d <= least && (best == "" || d < least) {
 			best, least = candidate, d
 		}
 	}
 	return best
-}
-
-// distance is how many letters must be put in, taken out or changed.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

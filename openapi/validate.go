@@ -2,10 +2,13 @@ package openapi
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"golang.org/x/text/language"
@@ -120,4 +123,77 @@ func invalid(method, part string, problems []Problem) error {
 	}
 	slices.SortStableFunc(problems, func(a, b Problem) int { return strings.Compare(a.Path, b.Path) })
 	return &InvalidError{Method: method, Part: part, Problems: slices.Compact(problems)}
+}
+
+const methodSyncBatch = "sync_batch"
+
+// planProblems checks what no schema can say about a plan. The params have passed the
+// schema, so that what they must have is there.
+func planProblems(params any) []Problem {
+	schema := member[map[string]any](member[map[string]any](params, "sync_plan"), "schema")
+	var problems []Problem
+	active := 0
+	for _, key := range slices.Sorted(maps.Keys(schema)) {
+		if member[bool](schema[key], "active_identifier") {
+			active++
+		}
+		if name := member[string](member[any](schema[key], "field"), "field_api_name"); name != key {
+			problems = append(problems, Problem{
+				Path:    pointer([]string{"sync_plan", "schema", key, "field", "field_api_name"}),
+				Message: fmt.Sprintf("is %q under the key %q", name, key),
+			})
+		}
+	}
+	if active != 1 {
+		problems = append(problems, Problem{
+			Path:    "/sync_plan/schema",
+			Message: fmt.Sprintf("has %d active identifiers, must have exactly one", active),
+		})
+	}
+	return problems
+}
+
+// member is a member of an object, or the zero value where there is none of its type.
+func member[T any](object any, name string) T {
+	members, _ := object.(map[string]any)
+	v, _ := members[name].(T)
+	return v
+}
+
+// documentURL names the document where its schemas refer to each other; it is
+// never fetched.
+const documentURL = "urn:destkit:openrpc"
+
+// contract is the compiled pair of schemas of one method.
+type contract struct {
+	params, result *jsonschema.Schema
+}
+
+// contracts compiles the embedded document once. The document is part of the
+// program, so a fault in it is a fault of the program and panics.
+var contracts = sync.OnceValue(func() map[string]contract { return compile(openRPC) })
+
+// compile reads an OpenRPC document and compiles the schemas of its methods:
+// x-params for the params as one object, result.schema for the result.
+func compile(document []byte) map[string]contract {
+	var doc struct {
+		Methods []struct {
+			Name string `json:"name"`
+		} `json:"methods"`
+	}
+	faulty(json.Unmarshal(document, &doc), "decode openrpc document")
+	tree, err := jsonschema.UnmarshalJSON(bytes.NewReader(document))
+	faulty(err, "decode openrpc document")
+	c := jsonschema.NewCompiler()
+	c.DefaultDraft(jsonschema.Draft7) // the draft that OpenRPC prescribes
+	faulty(c.AddResource(documentURL, tree), "add openrpc document")
+	all := make(map[string]contract, len(doc.Methods))
+	for i, m := range doc.Methods {
+		params, err := c.Compile(fmt.Sprintf("%s#/methods/%d/x-params", documentURL, i))
+		faulty(err, "compile params of %s", m.Name)
+		result, err := c.Compile(fmt.Sprintf("%s#/methods/%d/result/schema", documentURL, i))
+		faulty(err, "compile result of %s", m.Name)
+		all[m.Name] = contract{params, result}
+	}
+	return all
 }
