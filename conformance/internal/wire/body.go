@@ -18,22 +18,22 @@ import (
 
 // readBody reads the body as its framing says into g, chunk framing removed.
 // What was read before an error stays in g.
-func (h *headReader) readBody(g *grower, framing string, length int64) ([]Header, error) {
+func (h *headReader) readBody(g *grower, framing string, length int64) error {
 	switch framing {
 	case FramingNone:
-		return nil, nil
+		return nil
 	case FramingLength:
 		if length > g.max { // what a report shows of it is enough, if it is not a lie
 			if err := h.readN(g, recordedResponse, recordedResponse); err != nil {
-				return nil, err
+				return err
 			}
-			return nil, tooLarge("the body has %s, more than %d", quantity.Count(length, "byte"), g.max)
+			return tooLarge("the body has %s, more than %d", quantity.Count(length, "byte"), g.max)
 		}
-		return nil, h.readN(g, length, length)
+		return h.readN(g, length, length)
 	case FramingChunked:
 		return h.readChunks(g)
 	}
-	return nil, h.readAll(g)
+	return h.readAll(g)
 }
 
 // readN reads exactly n bytes of a body of total bytes (0: not known).
@@ -78,34 +78,34 @@ func (h *headReader) readAll(g *grower) error {
 }
 
 // readChunks reads a chunked body and its trailers (RFC 9112 7.1).
-func (h *headReader) readChunks(g *grower) ([]Header, error) {
+func (h *headReader) readChunks(g *grower) error {
 	for {
 		// The size lines do not count as head, but each is short.
 		size := headReader{br: h.br, left: 4 << 10, strict: true}
 		line, err := size.line()
 		if err != nil {
-			return nil, chunkEnd(err)
+			return chunkEnd(err)
 		}
 		n, err := parseChunkSize(string(line))
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if n == 0 {
 			// A bare LF ends a line of the head (RFC 9112 2.2), and nothing in the
 			// body's framing: parsers disagree on it there.
 			h.strict = true
-			trailers, err := h.fields()
-			return trailers, chunkEnd(err)
+			_, err := h.fields()
+			return chunkEnd(err)
 		}
 		if err := h.readN(g, n, 0); err != nil {
-			return nil, err
+			return err
 		}
 		var end [2]byte
 		if _, err := io.ReadFull(h.br, end[:]); err != nil {
-			return nil, chunkEnd(err)
+			return chunkEnd(err)
 		}
 		if end != [2]byte{'\r', '\n'} {
-			return nil, malformed("a chunk of %s is followed by %q, not by a line break", quantity.Count(n, "byte"), end[:])
+			return malformed("a chunk of %s is followed by %q, not by a line break", quantity.Count(n, "byte"), end[:])
 		}
 	}
 }

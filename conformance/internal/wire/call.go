@@ -37,7 +37,7 @@ type Call struct {
 	// Chunked sends the body in at least two chunks instead of with a length.
 	Chunked bool
 	// ExpectContinue sends Expect and holds the body back until the endpoint
-	// answers 100, at most ContinueWait.
+	// answers 100, at most continueWait.
 	ExpectContinue bool
 	// Timeout of the exchange, dialling included; DefaultTimeout when zero.
 	Timeout time.Duration
@@ -55,12 +55,6 @@ type Call struct {
 	// included, CutRequestAfter after that many bytes of the body; 0: never.
 	CutResponseAfter int
 	CutRequestAfter  int
-	// NoRetry forbids the repetition on a fresh connection when a kept-alive
-	// one turns out to be dead.
-	NoRetry bool
-	// Linger waits that long for bytes after the end of the response, which
-	// are then reported as malformed (a Content-Length that is too short).
-	Linger time.Duration
 	// Records is the number of records carried, for the limiter.
 	Records int
 }
@@ -175,10 +169,8 @@ func checkHeader(h Header) error {
 	if !isToken(h.Name) {
 		return fmt.Errorf("check header name %q: not a token", h.Name)
 	}
-	for i := range len(h.Value) {
-		if b := h.Value[i]; b < 0x20 && b != '\t' || b == 0x7f {
-			return fmt.Errorf("check header %s: control character at byte %d of its value", textproto.CanonicalMIMEHeaderKey(h.Name), i)
-		}
+	if i := controlIn(h.Value); i >= 0 {
+		return fmt.Errorf("check header %s: control character at byte %d of its value", textproto.CanonicalMIMEHeaderKey(h.Name), i)
 	}
 	return nil
 }
@@ -194,24 +186,9 @@ func (q *request) writeHead() {
 }
 
 // isToken reports whether s is a token of RFC 9110 5.6.2.
-func isToken(s string) bool {
-	for i := range len(s) {
-		if !tokenByte[s[i]] {
-			return false
-		}
-	}
-	return s != ""
-}
+func isToken(s string) bool { return s != "" && strings.Trim(s, tokenBytes) == "" }
 
-var tokenByte = func() (t [256]bool) {
-	for b := byte('0'); b <= 'z'; b++ {
-		t[b] = b <= '9' || b >= 'a' || b >= 'A' && b <= 'Z'
-	}
-	for _, b := range []byte("!#$%&'*+-.^_`|~") {
-		t[b] = true
-	}
-	return t
-}()
+const tokenBytes = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 // Calls tells the calls of a destination from what else goes to the same host, such as a
 // health check: a proxy passes on any path.

@@ -74,8 +74,6 @@ type Reply struct {
 	// Header has canonical names, RawHeaders the lines as on the wire.
 	Header     http.Header
 	RawHeaders []Header
-	// Trailers of a chunked body.
-	Trailers []Header
 	// Interim are the statuses of the 1xx responses before the final one.
 	Interim []int
 	// Framing of the body: none, length, chunked or close.

@@ -69,9 +69,7 @@ func (n *Node) Type() NodeKind {
 // nearly every parser.
 func (n *Node) Get(path ...string) *Node {
 	for _, name := range path {
-		if n = n.child(name); n == nil {
-			return nil
-		}
+		n = n.child(name)
 	}
 	return n
 }
@@ -90,14 +88,6 @@ func (n *Node) child(name string) *Node {
 		}
 	}
 	return nil
-}
-
-// RawOrNull gives the text of the value, "null" for an absent one.
-func (n *Node) RawOrNull() []byte {
-	if n == nil {
-		return []byte("null")
-	}
-	return n.Raw
 }
 
 // Has reports whether an object has the member, even as null.

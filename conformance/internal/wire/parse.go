@@ -3,11 +3,13 @@ package wire
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strconv"
 	"unsafe"
 
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/quantity"
+	"github.com/destkit/destkit/internal/rawjson"
 )
 
 // MaxDepth is how deep values may be nested.
@@ -37,22 +39,19 @@ func Parse(b []byte) (*Node, error) {
 func parse(b []byte, memory *budget) (root *Node, cost int, err error) {
 	p := &parser{b: b, budget: memory}
 	root, err = p.document()
-	if memory != nil {
-		if err == nil && p.taken > 0 {
-			for range p.taken / treeStep {
-				follow(memory, root, treeStep)
-			}
-		} else {
-			for range p.taken / treeStep {
-				memory.give(treeStep)
-			}
+	for range p.taken / treeStep {
+		switch {
+		case memory == nil:
+		case err == nil:
+			follow(memory, root, treeStep)
+		default:
+			memory.give(treeStep)
 		}
 	}
-	if err != nil {
-		return nil, p.cost, err
+	if err == nil {
+		root.Duplicates = p.duplicates
 	}
-	root.Duplicates = p.duplicates
-	return root, p.cost, nil
+	return root, p.cost, err
 }
 
 // treeStep is the portion in bytes in which a tree asks for memory.
@@ -80,56 +79,52 @@ type step struct {
 	index int // -1 for a member
 }
 
-func (p *parser) fail(kind SyntaxKind, at int, format string, args ...any) error {
-	return &SyntaxError{Kind: kind, Offset: at, Reason: fmt.Sprintf(format, args...)}
+// fail ends the parsing; document returns the error.
+func (p *parser) fail(kind SyntaxKind, at int, format string, args ...any) {
+	panic(&SyntaxError{Kind: kind, Offset: at, Reason: fmt.Sprintf(format, args...)})
 }
 
 // spend counts memory before it is used.
-func (p *parser) spend(n int) error {
+func (p *parser) spend(n int) {
 	p.cost += n
 	for p.cost-freeBytes > p.taken {
-		if p.cost > maxTree {
-			return p.fail(SyntaxTooLarge, p.at, "too many values to hold in memory")
-		}
-		if p.budget != nil && len(p.b) >= heavy && !p.budget.take(treeStep) {
-			return p.fail(SyntaxTooLarge, p.at, "too many values to hold in memory")
+		if p.cost > maxTree || p.budget != nil && len(p.b) >= heavy && !p.budget.take(treeStep) {
+			p.fail(SyntaxTooLarge, p.at, "too many values to hold in memory")
 		}
 		if p.budget != nil && len(p.b) < heavy && !p.budget.await(treeStep) {
-			return unread("the replies that are being looked at have together too many values to hold in memory")
+			panic(unread("the replies that are being looked at have together too many values to hold in memory"))
 		}
 		p.taken += treeStep
 	}
-	return nil
 }
 
-func (p *parser) document() (*Node, error) {
+func (p *parser) document() (root *Node, err error) {
+	defer func() {
+		switch failure := recover().(type) {
+		case nil:
+		case *SyntaxError:
+			root, err = nil, failure
+		case *Error:
+			root, err = nil, failure
+		default:
+			panic(failure)
+		}
+	}()
 	if bytes.HasPrefix(p.b, []byte("\xef\xbb\xbf")) {
-		return nil, p.fail(SyntaxBOM, 0, "a byte order mark stands before the value")
+		p.fail(SyntaxBOM, 0, "a byte order mark stands before the value")
 	}
 	p.space()
 	if p.at == len(p.b) {
-		return nil, p.fail(SyntaxEmpty, p.at, "there is no value")
+		p.fail(SyntaxEmpty, p.at, "there is no value")
 	}
-	root, err := p.value()
-	if err != nil {
-		return nil, err
-	}
+	root = p.value()
 	if p.space(); p.at < len(p.b) {
-		return nil, p.fail(SyntaxTrailing, p.at, "%s %s the value", quantity.Count(len(p.b)-p.at, "byte"), quantity.Verb(len(p.b)-p.at, "follows", "follow"))
+		p.fail(SyntaxTrailing, p.at, "%s %s the value", quantity.Count(len(p.b)-p.at, "byte"), quantity.Verb(len(p.b)-p.at, "follows", "follow"))
 	}
 	return root, nil
 }
 
-func (p *parser) space() {
-	for p.at < len(p.b) {
-		switch p.b[p.at] {
-		case ' ', '\t', '\n', '\r':
-			p.at++
-		default:
-			return
-		}
-	}
-}
+func (p *parser) space() { p.at = rawjson.SkipSpace(p.b, p.at) }
 
 // peek gives the next byte, 0 at the end.
 func (p *parser) peek() byte {
@@ -139,48 +134,41 @@ func (p *parser) peek() byte {
 	return 0
 }
 
-func (p *parser) unexpected(wanted string) error {
+func (p *parser) unexpected(wanted string) {
 	if p.at >= len(p.b) {
-		return p.fail(SyntaxInvalid, p.at, "the text ends where %s should stand", wanted)
+		p.fail(SyntaxInvalid, p.at, "the text ends where %s should stand", wanted)
 	}
-	return p.fail(SyntaxInvalid, p.at, "%q stands where %s should", p.b[p.at], wanted)
+	p.fail(SyntaxInvalid, p.at, "%q stands where %s should", p.b[p.at], wanted)
 }
 
-func (p *parser) value() (*Node, error) {
-	if err := p.spend(nodeCost); err != nil {
-		return nil, err
-	}
+func (p *parser) value() *Node {
+	p.spend(nodeCost)
 	n := p.node()
 	from := p.at
-	var err error
 	switch c := p.peek(); {
 	case c == '{':
-		err = p.nested(n, Object, p.object)
+		p.nested(n, Object, p.object)
 	case c == '[':
-		err = p.nested(n, Array, p.array)
+		p.nested(n, Array, p.array)
 	case c == '"':
-		n.Kind = String
-		n.Text, err = p.text()
+		n.Kind, n.Text = String, p.text()
 	case c == '-' || c >= '0' && c <= '9':
 		n.Kind = Number
-		err = p.number()
+		p.number()
 	case c == 't':
 		n.Kind = Bool
-		err = p.word("true")
+		p.word("true")
 	case c == 'f':
 		n.Kind = Bool
-		err = p.word("false")
+		p.word("false")
 	case c == 'n':
 		n.Kind = Null
-		err = p.word("null")
+		p.word("null")
 	default:
-		err = p.unexpected("a value")
-	}
-	if err != nil {
-		return nil, err
+		p.unexpected("a value")
 	}
 	n.Raw = p.b[from:p.at:p.at]
-	return n, nil
+	return n
 }
 
 // node gives a new node; they are made many at once.
@@ -195,83 +183,61 @@ func (p *parser) node() *Node {
 }
 
 // nested bounds the recursion.
-func (p *parser) nested(n *Node, kind NodeKind, read func(*Node) error) error {
+func (p *parser) nested(n *Node, kind NodeKind, read func(*Node)) {
 	if p.depth++; p.depth > MaxDepth {
-		return p.fail(SyntaxDepth, p.at, "values are nested deeper than %d", MaxDepth)
+		p.fail(SyntaxDepth, p.at, "values are nested deeper than %d", MaxDepth)
 	}
 	n.Kind = kind
 	p.at++
 	p.space()
-	err := read(n)
+	read(n)
 	p.depth--
-	return err
 }
 
-func (p *parser) object(n *Node) error {
+func (p *parser) object(n *Node) {
 	var seen map[string]bool
-	if p.peek() == '}' {
-		p.at++
-		return nil
-	}
-	for {
+	for more := p.begins('}'); more; more = p.goesOn('}') {
 		if p.peek() != '"' {
-			return p.unexpected("the name of a member")
+			p.unexpected("the name of a member")
 		}
-		name, err := p.text()
-		if err != nil {
-			return err
-		}
-		if err := p.spend(memberCost); err != nil {
-			return err
-		}
+		name := p.text()
+		p.spend(memberCost)
 		p.path = append(p.path, step{name, -1})
-		if seen, err = p.duplicate(n, name, seen); err != nil {
-			return err
-		}
+		seen = p.duplicate(n, name, seen)
 		if p.space(); p.peek() != ':' {
-			return p.unexpected(`":"`)
+			p.unexpected(`":"`)
 		}
 		p.at++
 		p.space()
-		value, err := p.value()
-		if err != nil {
-			return err
-		}
+		value := p.value()
 		p.path = p.path[:len(p.path)-1]
 		if n.Members == nil {
 			n.Members = make([]Member, 0, 2) // as memberCost counts
 		}
 		n.Members = append(n.Members, Member{name, value})
-		if more, err := p.more('}', `"," or "}"`); !more {
-			return err
-		}
 	}
 }
 
 // duplicate notes a name that came before. Small objects need no index.
-func (p *parser) duplicate(n *Node, name string, seen map[string]bool) (map[string]bool, error) {
+func (p *parser) duplicate(n *Node, name string, seen map[string]bool) map[string]bool {
 	found := false
 	if seen == nil && len(n.Members) < 16 {
-		for i := range n.Members {
-			found = found || n.Members[i].Name == name
-		}
+		found = slices.ContainsFunc(n.Members, func(m Member) bool { return m.Name == name })
 	} else {
 		if seen == nil {
 			seen = make(map[string]bool)
-			for i := range n.Members {
-				seen[n.Members[i].Name] = true
+			for _, m := range n.Members {
+				seen[m.Name] = true
 			}
 		}
 		found = seen[name]
 		seen[name] = true
-		if err := p.spend(memberCost); err != nil {
-			return nil, err
-		}
+		p.spend(memberCost)
 	}
 	if found && len(p.duplicates) < maxDuplicates {
 		p.duplicates = append(p.duplicates, p.where())
 	}
-	return seen, nil
+	return seen
 }
 
 // where writes the path to the current value.
@@ -290,36 +256,73 @@ func (p *parser) where() string {
 	return string(b)
 }
 
-func (p *parser) array(n *Node) error {
-	if p.peek() == ']' {
-		p.at++
-		return nil
-	}
-	for {
+func (p *parser) array(n *Node) {
+	for more := p.begins(']'); more; more = p.goesOn(']') {
 		p.path = append(p.path, step{"", len(n.Items)})
-		item, err := p.value()
-		if err != nil {
-			return err
-		}
+		n.Items = append(n.Items, p.value())
 		p.path = p.path[:len(p.path)-1]
-		n.Items = append(n.Items, item)
-		if more, err := p.more(']', `"," or "]"`); !more {
-			return err
-		}
 	}
 }
 
-// more reads what stands between two elements.
-func (p *parser) more(end byte, wanted string) (bool, error) {
-	p.space()
-	switch p.peek() {
-	case end:
-		p.at++
-		return false, nil
-	case ',':
-		p.at++
-		p.space()
-		return true, nil
+// begins reports whether an object or an array has something in it, and reads the end of
+// one that has not.
+func (p *parser) begins(end byte) bool {
+	if p.peek() != end {
+		return true
 	}
-	return false, p.unexpected(wanted)
+	p.at++
+	return false
+}
+
+// goesOn reads what stands between two elements, or behind the last.
+func (p *parser) goesOn(end byte) bool {
+	p.space()
+	c := p.peek()
+	if c != end && c != ',' {
+		p.unexpected(`"," or "` + string(end) + `"`)
+	}
+	if p.at++; c == end {
+		return false
+	}
+	p.space()
+	return true
+}
+
+func (p *parser) word(word string) {
+	if !bytes.HasPrefix(p.b[p.at:], []byte(word)) {
+		p.unexpected("a value")
+	}
+	p.at += len(word)
+}
+
+func (p *parser) number() {
+	end, fault := rawjson.SkipNumber(p.b, p.at)
+	if p.at = end; fault != rawjson.FaultNone {
+		p.unexpected("a digit")
+	}
+}
+
+// text decodes a string.
+func (p *parser) text() string {
+	from := p.at
+	end, fault := rawjson.SkipString(p.b, from+1)
+	switch fault {
+	case rawjson.FaultNone:
+	case rawjson.FaultControl:
+		p.fail(SyntaxInvalid, end, "the control character %q stands in a string", p.b[end])
+	case rawjson.FaultUTF8:
+		p.fail(SyntaxUTF8, end, "the byte 0x%02x in a string is not UTF-8", p.b[end])
+	case rawjson.FaultEscape:
+		p.fail(SyntaxInvalid, end, "a backslash begins no escape")
+	default:
+		p.fail(SyntaxInvalid, from, "the string does not end")
+	}
+	p.at = end
+	inner := p.b[from+1 : end-1]
+	p.spend(len(inner))
+	if bytes.IndexByte(inner, '\\') < 0 {
+		return string(inner)
+	}
+	decoded, _ := rawjson.Unescape(make([]byte, 0, len(inner)), inner)
+	return string(decoded)
 }

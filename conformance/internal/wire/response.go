@@ -97,7 +97,7 @@ func parseStatusLine(line []byte) (proto string, status int, err error) {
 	if len(code) != 3 || !isDigits(code) || code[0] == '0' {
 		return "", 0, malformed("the status line %q has no status code of three digits", foreign.Clip(line, quoted))
 	}
-	if !isFieldValue(reason) {
+	if controlIn(reason) >= 0 {
 		return "", 0, malformed("the reason in the status line %q has control characters", foreign.Clip(line, quoted))
 	}
 	status, _ = strconv.Atoi(code)
@@ -124,7 +124,7 @@ func (h *headReader) fields() ([]Header, error) {
 			return fields, malformed("the header line %q has no valid name and colon", foreign.Clip(line, quoted))
 		}
 		text := strings.Trim(string(value), " \t")
-		if !isFieldValue(text) {
+		if controlIn(text) >= 0 {
 			return fields, malformed("the value of the header %s has control characters", name)
 		}
 		fields = append(fields, Header{Name: string(name), Value: text})
@@ -197,13 +197,9 @@ func isDigits(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
 }
 
-func isFieldValue(s string) bool {
-	for i := range len(s) {
-		if b := s[i]; b < 0x20 && b != '\t' || b == 0x7f {
-			return false
-		}
-	}
-	return true
+// controlIn is where a control character stands that a header must not have; -1 is nowhere.
+func controlIn(s string) int {
+	return strings.IndexFunc(s, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
 }
 
 // quoted is how much of what an endpoint sent a message quotes, in characters.

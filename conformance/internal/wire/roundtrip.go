@@ -11,9 +11,9 @@ import (
 	"github.com/destkit/destkit/internal/quantity"
 )
 
-// ContinueWait bounds how long a body waits for the answer to Expect
+// continueWait bounds how long a body waits for the answer to Expect
 // (RFC 9110 10.1.1 forbids to wait without end).
-const ContinueWait = time.Second
+const continueWait = time.Second
 
 // Do sends one call and gives what came back. It returns when the response is
 // complete, at the call's deadline, or when ctx ends; it never panics on what
@@ -80,7 +80,7 @@ func (c *Client) send(ctx context.Context, q *request, r *Reply) error {
 
 func (c *Client) mayRetry(q *request, err error) bool {
 	kind := Classify(err, 0)
-	return (kind == KindClosed || kind == KindReset) && q.call.Conn == nil && !q.call.NoRetry
+	return (kind == KindClosed || kind == KindReset) && q.call.Conn == nil
 }
 
 // connect gives the connection for the call, locked for it.
@@ -128,7 +128,7 @@ func (c *Client) exchange(ctx context.Context, q *request, r *Reply, conn *Conn,
 	var writeErr error
 	err := conn.within(ctx, deadline, func() error {
 		go func() { written <- conn.write(q, goAhead, deadline) }()
-		err := c.read(q, r, conn, goAhead, deadline)
+		err := c.read(q, r, conn, goAhead)
 		select {
 		case writeErr = <-written:
 		default:
@@ -182,10 +182,18 @@ func preferCut(err, writeErr error) error {
 	return err
 }
 
-// read reads interim responses, the head and the body into r.
-func (c *Client) read(q *request, r *Reply, conn *Conn, goAhead chan struct{}, deadline time.Time) error {
+// read reads the response of a connection into r.
+func (c *Client) read(q *request, r *Reply, conn *Conn, goAhead chan struct{}) error {
 	defer close(goAhead)
-	h := &headReader{br: conn.br, left: maxHead}
+	if err := c.readResponse(&headReader{br: conn.br, left: maxHead}, q, r, goAhead, conn.rd.body); err != nil {
+		return err
+	}
+	return surplus(conn.br.Buffered())
+}
+
+// readResponse reads interim responses, the head and the body into r; atBody is called
+// between the last two.
+func (c *Client) readResponse(h *headReader, q *request, r *Reply, goAhead chan<- struct{}, atBody func()) error {
 	if err := readFinalHead(h, r, goAhead); err != nil {
 		return err
 	}
@@ -194,9 +202,9 @@ func (c *Client) read(q *request, r *Reply, conn *Conn, goAhead chan struct{}, d
 	if r.Framing, length, err = framing(r, q.method); err != nil {
 		return err
 	}
-	conn.rd.body()
+	atBody()
 	g := &grower{max: c.opts.MaxBody, budget: &c.budget}
-	if r.Trailers, err = h.readBody(g, r.Framing, length); err == nil {
+	if err = h.readBody(g, r.Framing, length); err == nil {
 		err = g.ended()
 	}
 	if kind := Classify(err, 1); kind == KindTooLarge || kind == KindUnread {
@@ -205,16 +213,13 @@ func (c *Client) read(q *request, r *Reply, conn *Conn, goAhead chan struct{}, d
 		r.Raw = g.take()
 	}
 	r.Body = r.Raw
-	if err != nil {
-		return reading("read response body", err)
-	}
-	return surplus(q, r, conn, deadline)
+	return reading("read response body", err)
 }
 
 // reading says in which part of a response the connection failed.
 func reading(part string, err error) error {
 	var own *Error
-	if errors.As(err, &own) {
+	if err == nil || errors.As(err, &own) {
 		return err
 	}
 	return fmt.Errorf("%s: %w", part, err)
@@ -246,19 +251,11 @@ func readFinalHead(h *headReader, r *Reply, goAhead chan<- struct{}) error {
 }
 
 // surplus reports bytes after the end of a response: its length was wrong.
-func surplus(q *request, r *Reply, conn *Conn, deadline time.Time) error {
-	if q.call.Linger > 0 && conn.br.Buffered() == 0 && r.Framing != FramingClose && !closeAnnounced(r) {
-		conn.nc.SetReadDeadline(time.Now().Add(min(q.call.Linger, time.Until(deadline))))
-		_, _ = conn.br.Peek(1) // its error shows on the next use
+func surplus(n int) error {
+	if n == 0 {
+		return nil
 	}
-	if rest := conn.br.Buffered(); rest > 0 {
-		return comesAfter(rest)
-	}
-	return nil
-}
-
-func comesAfter(rest int) error {
-	return malformed("%s %s after the end of the response", quantity.Count(rest, "byte"), quantity.Verb(rest, "comes", "come"))
+	return malformed("%s %s after the end of the response", quantity.Count(n, "byte"), quantity.Verb(n, "comes", "come"))
 }
 
 // keepAliveHint reads `Keep-Alive: timeout=N`.

@@ -125,25 +125,14 @@ func (v *Viewer) known(s *Sight, q *request, r *Reply) error {
 func (v *Viewer) read(s *Sight, q *request, r *Reply) error {
 	end := cmp.Or(s.Err, io.EOF)
 	br := bufio.NewReaderSize(io.MultiReader(bytes.NewReader(s.Raw), endReader{end}), max(16, min(len(s.Raw)+1, 16<<10)))
-	h := &headReader{br: br, left: maxHead}
-	if err := readFinalHead(h, r, make(chan struct{}, 1)); err != nil {
-		return err
-	}
-	kind, length, err := framing(r, q.method)
+	err := v.client.readResponse(&headReader{br: br, left: maxHead}, q, r, make(chan struct{}, 1), func() {})
+	r.CloseAnnounced = r.Status > 0 && closeAnnounced(r)
 	if err != nil {
 		return err
 	}
-	r.Framing = kind
-	g := &grower{max: v.client.opts.MaxBody, budget: &v.client.budget}
-	r.Trailers, err = h.readBody(g, kind, length)
-	r.Raw = g.take()
-	r.Body = r.Raw
-	r.CloseAnnounced = closeAnnounced(r)
-	if err != nil {
-		return reading("read response body", err)
-	}
-	if rest, _ := br.Discard(len(s.Raw)); rest > 0 {
-		return comesAfter(rest)
+	rest, _ := br.Discard(len(s.Raw))
+	if err := surplus(rest); err != nil {
+		return err
 	}
 	return v.decode(q, r)
 }

@@ -26,7 +26,7 @@ func (c *Conn) write(q *request, goAhead <-chan struct{}, deadline time.Time) er
 		return err
 	}
 	if q.call.ExpectContinue {
-		timer := time.NewTimer(min(ContinueWait, time.Until(deadline)/2))
+		timer := time.NewTimer(min(continueWait, time.Until(deadline)/2))
 		defer timer.Stop()
 		select {
 		case _, open := <-goAhead:
