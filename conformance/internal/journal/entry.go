@@ -130,10 +130,10 @@ func load(path string, from io.Reader) (*Journal, error) {
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err != nil {
-			return nil, fmt.Errorf("read journal %s: %w", path, err)
+		if err == nil {
+			err = j.replay(number, text)
 		}
-		if err := j.replay(number, text); err != nil {
+		if err != nil {
 			return nil, fmt.Errorf("read journal %s: %w", path, err)
 		}
 		j.size += int64(len(text))
@@ -171,8 +171,12 @@ func (j *Journal) apply(number int, entry line) error {
 		}
 	case entryBatch:
 		return j.replayBatch(*entry.Batch)
-	case entryOutcome:
-		return j.replayOutcome(*entry.Outcome)
+	case entryOutcome: // what is unknown is derived from the batch, not from the line
+		outcome, err := j.ledger.outcome(entry.Outcome.Seq, entry.Outcome.Acknowledged, entry.Outcome.Refused)
+		if err != nil {
+			return err
+		}
+		j.ledger.finish(outcome)
 	case entryCleaned:
 		if err := checkIdentifiers(entry.Cleaned.Identifiers); err != nil {
 			return err
@@ -192,16 +196,6 @@ func (j *Journal) replayBatch(batch Batch) error {
 	}
 	j.nextSeq++
 	j.ledger.begin(batch)
-	return nil
-}
-
-// replayOutcome derives what is unknown from the batch, not from the line.
-func (j *Journal) replayOutcome(written Outcome) error {
-	outcome, err := j.ledger.outcome(written.Seq, written.Acknowledged, written.Refused)
-	if err != nil {
-		return err
-	}
-	j.ledger.finish(outcome)
 	return nil
 }
 

@@ -2,9 +2,10 @@ package journal
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
-	"sort"
+	"slices"
 )
 
 // name identifies a key: identifiers are the same when their JSON texts are.
@@ -39,21 +40,18 @@ func nameOf(object, field string, raw json.RawMessage) name {
 }
 
 // key finds or makes the fate of one identifier of a batch.
-func (l *ledger) key(batch Batch, place int) *fate {
-	raw := batch.Identifiers[place]
+func (l *ledger) key(batch Batch, raw json.RawMessage, place int) *fate {
 	n := nameOf(batch.Object, batch.Field, raw)
-	known := l.keys[n]
-	if known == nil {
-		known = &fate{first: batch.Seq, place: place, raw: json.RawMessage(n.identifier)}
-		l.keys[n] = known
+	if l.keys[n] == nil {
+		l.keys[n] = &fate{first: batch.Seq, place: place, raw: json.RawMessage(n.identifier)}
 	}
-	return known
+	return l.keys[n]
 }
 
 func (l *ledger) begin(batch Batch) {
 	l.open[batch.Seq] = batch
-	for i := range batch.Identifiers {
-		l.key(batch, i).open++
+	for i, raw := range batch.Identifiers {
+		l.key(batch, raw, i).open++
 	}
 }
 
@@ -120,12 +118,7 @@ func (l *ledger) finish(outcome Outcome) {
 		for _, raw := range answer.list {
 			// A key that was cleaned while its batch was under way may have
 			// been written after that: it comes back.
-			n := nameOf(batch.Object, batch.Field, raw)
-			known := l.keys[n]
-			if known == nil {
-				known = &fate{first: batch.Seq, raw: json.RawMessage(n.identifier)}
-				l.keys[n] = known
-			}
+			known := l.key(batch, raw, 0)
 			known.state = next(known.state, batch.Operation == "delete", answer.state)
 		}
 	}
@@ -166,15 +159,8 @@ func (l *ledger) pending() []Key {
 	for n, known := range l.keys {
 		list = append(list, entry{n, known})
 	}
-	sort.Slice(list, func(a, b int) bool {
-		x, y := list[a], list[b]
-		if x.first != y.first {
-			return x.first < y.first
-		}
-		if x.place != y.place {
-			return x.place < y.place
-		}
-		return x.identifier < y.identifier
+	slices.SortFunc(list, func(a, b entry) int {
+		return cmp.Or(cmp.Compare(a.first, b.first), cmp.Compare(a.place, b.place), cmp.Compare(a.identifier, b.identifier))
 	})
 	keys := make([]Key, len(list))
 	for i, e := range list {
