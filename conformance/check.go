@@ -105,19 +105,13 @@ func newCheck(file string, f *messages.Feature, s *messages.Scenario, own bool) 
 // describe splits the description into its labelled lines.
 func (c *Check) describe(text string) {
 	var reason []string
+	labelled := map[string]*string{"Cause": &c.Cause, "Fix": &c.Fix, "Good": &c.Good, "Bad": &c.Bad}
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
 		label, rest, found := strings.Cut(line, ": ")
-		switch {
-		case found && label == "Cause":
-			c.Cause = rest
-		case found && label == "Fix":
-			c.Fix = rest
-		case found && label == "Good":
-			c.Good = rest
-		case found && label == "Bad":
-			c.Bad = rest
-		case line != "":
+		if into := labelled[label]; found && into != nil {
+			*into = rest
+		} else if line != "" {
 			reason = append(reason, line)
 		}
 	}
@@ -125,39 +119,22 @@ func (c *Check) describe(text string) {
 }
 
 func (c *Check) tag(name string) error {
+	flags := map[string]*bool{
+		"write": &c.Write, "write-optional": &c.WriteOptional, "readback-required": &c.ReadbackRequired, "readback-decides": &c.ReadbackDecides,
+		"last": &c.Last, "load": &c.Load, "probe": &c.Probe, "alone": &c.Alone, "clock": &c.Clock,
+		"each-object": &c.EachObject, "first-object": &c.FirstObject, "acquit": &c.Acquit,
+	}
+	if flag := flags[name]; flag != nil {
+		*flag = true
+		c.Alone = c.Alone || c.Last || c.Clock // moving time disturbs everything else that is under way
+		c.EachObject = c.EachObject || c.FirstObject
+		return nil
+	}
 	switch name {
-	case "must":
-		c.Level = Must
-	case "should":
-		c.Level = Should
-	case "info":
-		c.Level = Info
+	case "must", "should", "info":
+		c.Level = Level(strings.ToUpper(name))
 	case "spec", "jsonrpc", "published", "policy":
 		c.Authority = append(c.Authority, Authority(name))
-	case "write":
-		c.Write = true
-	case "write-optional":
-		c.WriteOptional = true
-	case "readback-required":
-		c.ReadbackRequired = true
-	case "readback-decides":
-		c.ReadbackDecides = true
-	case "last":
-		c.Last, c.Alone = true, true
-	case "load":
-		c.Load = true
-	case "probe":
-		c.Probe = true
-	case "alone":
-		c.Alone = true
-	case "clock": // moving time disturbs everything else that is under way
-		c.Clock, c.Alone = true, true
-	case "each-object":
-		c.EachObject = true
-	case "first-object":
-		c.EachObject, c.FirstObject = true, true
-	case "acquit":
-		c.Acquit = true
 	default:
 		return c.prefixedTag(name)
 	}
@@ -227,4 +204,35 @@ func (c *Check) Claims() []string {
 		}
 	}
 	return out
+}
+
+// Evidence is a kind of observation that a PASS can rest on. A check names its
+// kinds by tags such as @evidence-stored; a run that has none of one of them is
+// INCONCLUSIVE, whatever the steps say, so that nothing passes unseen.
+type Evidence string
+
+// The kinds of evidence. Records are counted once for each batch that shows them.
+const (
+	SeenResponses  Evidence = "responses"  // HTTP responses
+	SeenEnvelopes  Evidence = "envelopes"  // responses with a result or an error
+	SeenAnswers    Evidence = "answers"    // responses with a result
+	SeenAttempts   Evidence = "attempts"   // calls, whether they were answered or not
+	SeenErrors     Evidence = "errors"     // JSON-RPC error objects
+	SeenHandshakes Evidence = "handshakes" // TLS handshakes
+	SeenResults    Evidence = "results"    // record results
+	SeenAccepted   Evidence = "accepted"   // records of the last batch whose results say success
+	SeenRefused    Evidence = "refused"    // records whose results say failure
+	SeenStored     Evidence = "stored"     // accepted records that are in the destination
+	SeenChanged    Evidence = "changed"    // accepted records whose values differ from those before
+	SeenKept       Evidence = "kept"       // records that a batch could have changed, and did not
+	SeenDeleted    Evidence = "deleted"    // records that were there and are gone
+	SeenAbsent     Evidence = "absent"     // keys that are not in the destination
+)
+
+// EvidenceKinds are all kinds, in the order of a report.
+func EvidenceKinds() []Evidence { return slices.Clone(evidenceKinds) }
+
+var evidenceKinds = []Evidence{
+	SeenHandshakes, SeenAttempts, SeenResponses, SeenEnvelopes, SeenAnswers, SeenErrors, SeenResults, SeenAccepted, SeenRefused,
+	SeenStored, SeenChanged, SeenKept, SeenDeleted, SeenAbsent,
 }

@@ -39,12 +39,9 @@ var (
 // consequenceOf is what a failed check of a destination means; "" for one that has not
 // failed. known is the check in the catalogue, nil for one that is not there.
 func consequenceOf(r *CheckResult, known *Check) Consequence {
-	switch r.Status {
-	case Fail, Flaky, Warn:
-	default:
-		return ""
-	}
 	switch {
+	case !r.failed():
+		return ""
 	case r.Level != Must:
 		return Recommendation
 	case slices.Contains(wrongRecords, r.ID), known != nil && slices.ContainsFunc(known.Evidence, aboutRecords) && !onlyErrors(r):
@@ -54,6 +51,8 @@ func consequenceOf(r *CheckResult, known *Check) Consequence {
 	}
 	return SomeCallsFail
 }
+
+func (r *CheckResult) failed() bool { return r.Status == Fail || r.Status == Flaky || r.Status == Warn }
 
 func aboutRecords(kind Evidence) bool { return slices.Contains(storedEvidence, kind) }
 
@@ -120,8 +119,7 @@ func (r *Report) fixFirst() (id string, waiting int) {
 	worst := r.worst()
 	most := -1
 	for _, c := range r.Checks { // in the order of the catalogue, so that the same report has one text
-		failed := c.Status == Fail || c.Status == Flaky || c.Status == Warn
-		if failed && c.Consequence == worst && waits[c.ID] > most {
+		if c.failed() && c.Consequence == worst && waits[c.ID] > most {
 			id, most = c.ID, waits[c.ID]
 		}
 	}

@@ -1,62 +1,58 @@
 package conformance
 
 import (
+	"cmp"
 	"strings"
 )
+
+// decider is what would decide a check, in words.
+type decider struct {
+	what  string // a phrase
+	flags string // that grant it; "" when none does
+	topic string // a word for it
+	short string // where the flags do not say what they grant
+}
+
+// deciders are those that are known. OBJECT stands for an object that can be written to.
+var deciders = map[string]decider{
+	"write":            {"permission to write", "--write --object OBJECT", "writes", ""},
+	"object":           {"the name of an object", "--object OBJECT", "writes", ""},
+	"readback":         {"a read-back hook", "--readback-url URL or --readback-command CMD", "read-back", "a read-back hook (--readback-url URL)"},
+	"load":             {"permission to send at declared speed", "--load", "load", ""},
+	"skip-convention":  {"a declared skip convention", "--skip-convention failure|success|success-with-message", "skip convention", ""},
+	"max-records":      {"a larger budget of records", "--max-records N", "records", ""},
+	"key-range":        {"a range of integer keys", "--key-range FROM:TO", "key range", ""},
+	"timeout":          {"more time", "--timeout D", "time", ""},
+	"token":            {"a token of the connection", "--token-env NAME", "token", ""},
+	"url-secret":       {"the place of the secret in the URL", "--url-secret query:NAME|path:INDEX", "URL secret", ""},
+	"probe-plain-http": {"permission to probe plain http", "--probe-plain-http PORT", "plain http", ""},
+	"tls":              {"https with public or given roots", "--development off or --tls-roots FILE", "TLS", ""},
+	"fixtures":         {"fixtures in the configuration file", "--config FILE", "values", "fixtures (--config FILE)"},
+}
+
+// sameDecider are other names of deciders.
+var sameDecider = map[string]string{"token-env": "token", "development": "tls", "tls-roots": "tls", "https": "tls"}
+
+// deciderOf is the decider of a result; one that is not known stands for itself.
+func (r *Report) deciderOf(text string) decider {
+	if hook, ok := strings.CutPrefix(text, "hook "); ok { // whichever they are, one file holds them
+		return decider{"the author's hook " + hook, "--hooks FILE", "hooks", "hooks (--hooks FILE)"}
+	}
+	name, _, _ := strings.Cut(strings.TrimPrefix(text, "--"), " ")
+	d, known := deciders[cmp.Or(sameDecider[name], name)]
+	if !known {
+		d = decider{what: text, topic: strings.ReplaceAll(name, "-", " "), short: text}
+	}
+	d.flags = strings.ReplaceAll(d.flags, "OBJECT", r.objectToWrite())
+	d.short = cmp.Or(d.short, d.flags)
+	return d
+}
 
 // Deciding puts the decider of a result into a phrase, and the flags that grant
 // it, "" when none does. A decider that is not known stands for itself.
 func (r *Report) Deciding(decider string) (what, flags string) {
-	if hook, ok := strings.CutPrefix(decider, "hook "); ok {
-		return "the author's hook " + hook, "--hooks FILE"
-	}
-	name, _, _ := strings.Cut(strings.TrimPrefix(decider, "--"), " ")
-	switch name {
-	case "write":
-		return "permission to write", "--write --object " + r.objectToWrite()
-	case "object":
-		return "the name of an object", "--object " + r.objectToWrite()
-	case "readback":
-		return "a read-back hook", "--readback-url URL or --readback-command CMD"
-	case "load":
-		return "permission to send at declared speed", "--load"
-	case "skip-convention":
-		return "a declared skip convention", "--skip-convention failure|success|success-with-message"
-	case "max-records":
-		return "a larger budget of records", "--max-records N"
-	case "key-range":
-		return "a range of integer keys", "--key-range FROM:TO"
-	case "timeout":
-		return "more time", "--timeout D"
-	case "token", "token-env":
-		return "a token of the connection", "--token-env NAME"
-	case "url-secret":
-		return "the place of the secret in the URL", "--url-secret query:NAME|path:INDEX"
-	case "probe-plain-http":
-		return "permission to probe plain http", "--probe-plain-http PORT"
-	case "development", "tls-roots", "https", "tls":
-		return "https with public or given roots", "--development off or --tls-roots FILE"
-	case "fixtures":
-		return "fixtures in the configuration file", "--config FILE"
-	}
-	return decider, ""
-}
-
-// needed is the shortest form of Deciding: flags that say what they grant stand for
-// it, others come behind it.
-func (r *Report) needed(decider string) string {
-	what, flags := r.Deciding(decider)
-	switch {
-	case flags == "":
-		return what
-	case strings.HasPrefix(decider, "hook "):
-		return "hooks (" + flags + ")" // whichever they are, one file holds them
-	case decider == "readback":
-		return what + " (--readback-url URL)"
-	case decider == "fixtures":
-		return "fixtures (" + flags + ")"
-	}
-	return flags
+	d := r.deciderOf(decider)
+	return d.what, d.flags
 }
 
 // objectToWrite is an object that the endpoint lists, so that a line which asks for

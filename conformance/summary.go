@@ -18,7 +18,7 @@ func summary(r *Report) string {
 		}
 	}
 	head := string(r.Verdict) + ": "
-	if len(parts) > 0 && !r.looked() {
+	if len(parts) > 0 && !r.Looked() {
 		parts = append(parts, "nothing was judged")
 		if r.Records > 0 {
 			parts = append(parts, r.Residue.summary(r.leftovers()))
@@ -118,10 +118,10 @@ func (r *Report) untestedText() string {
 		if c.Decider == "" {
 			continue
 		}
-		what := r.needed(c.Decider)
-		at := slices.IndexFunc(needs, func(n need) bool { return n.what == what })
+		d := r.deciderOf(c.Decider)
+		at := slices.IndexFunc(needs, func(n need) bool { return n.what == d.short })
 		if at < 0 {
-			needs, at = append(needs, need{what: what, topic: topicOf(c.Decider)}), len(needs)
+			needs, at = append(needs, need{what: d.short, topic: d.topic}), len(needs)
 		}
 		needs[at].n++
 	}
@@ -144,25 +144,6 @@ func (r *Report) untestedText() string {
 	return fmt.Sprintf("%s (%s): %s", said, strings.Join(topics, ", "), strings.Join(parts, ", "))
 }
 
-// topicOf says in a word what is missing to decide a check.
-func topicOf(decider string) string {
-	if strings.HasPrefix(decider, "hook ") {
-		return "hooks"
-	}
-	name, _, _ := strings.Cut(strings.TrimPrefix(decider, "--"), " ")
-	if topic, ok := topics[name]; ok {
-		return topic
-	}
-	return strings.ReplaceAll(name, "-", " ")
-}
-
-// topics are the words for deciders.
-var topics = map[string]string{
-	"write": "writes", "object": "writes", "readback": "read-back", "load": "load", "max-records": "records", "timeout": "time",
-	"token": "token", "token-env": "token", "url-secret": "URL secret", "probe-plain-http": "plain http",
-	"development": "TLS", "tls-roots": "TLS", "https": "TLS", "tls": "TLS", "fixtures": "values",
-}
-
 // mostNeeds is how many deciders the summary names.
 const mostNeeds = 3
 
@@ -183,7 +164,7 @@ func (res *Residue) summary(what string) string {
 	return said + ", " + only
 }
 
-// looked reports whether some check got as far as looking.
-func (r *Report) looked() bool {
+// Looked reports whether some check got as far as looking.
+func (r *Report) Looked() bool {
 	return slices.ContainsFunc(r.Checks, func(c CheckResult) bool { return c.Status != NotRun || len(c.BlockedBy) > 0 })
 }

@@ -2,7 +2,10 @@ package conformance
 
 import (
 	"fmt"
+	"slices"
 	"time"
+
+	"github.com/destkit/destkit/internal/lists"
 )
 
 // checkWaivers refuses waivers that say nothing; stale, expired and unknown ones
@@ -45,15 +48,8 @@ func (w Waiver) covers(f Finding) bool {
 
 // Waive turns a failure whose every finding is accepted into WAIVED.
 func (o *Options) Waive(c *Check, r *CheckResult) {
-	if r.Status != Fail && r.Status != Warn && r.Status != Flaky {
-		return
-	}
-	for _, f := range r.Findings {
-		if o.waiverFor(c.ID, f) == nil {
-			return
-		}
-	}
-	if len(r.Findings) == 0 {
+	accepted := func(f Finding) bool { return o.waiverFor(c.ID, f) != nil }
+	if !r.failed() || len(r.Findings) == 0 || len(lists.Where(r.Findings, accepted)) < len(r.Findings) {
 		return
 	}
 	w := o.waiverFor(c.ID, r.Findings[0])
@@ -94,11 +90,7 @@ func (o *Options) staleWaivers(r *Report, cat *Catalogue) {
 			if c.ID != w.Check {
 				continue
 			}
-			used := false
-			for _, f := range c.Findings {
-				used = used || w.covers(f)
-			}
-			if !used && (c.Status == Pass || c.Status == Fail || c.Status == Flaky || c.Status == Warn || c.Status == Waived) {
+			if !slices.ContainsFunc(c.Findings, w.covers) && (c.Status == Pass || c.failed() || c.Status == Waived) {
 				problem("%sthe waiver of %s is stale: nothing that it covers failed", w.place(), w.Check)
 			}
 		}
