@@ -64,7 +64,7 @@ func WriteText(w io.Writer, r *c.Report, opt Options) error {
 	checks := []func(){}
 	// Where no check got as far as looking, a list of everything that is open would bury
 	// the one problem that matters.
-	if len(r.Checks) == 0 || looked(r) {
+	if len(r.Checks) == 0 || r.Looked() {
 		checks = []func(){t.table, t.open}
 	}
 	for _, part := range []struct {

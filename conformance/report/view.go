@@ -48,16 +48,11 @@ func problems(r *c.Report) []c.Problem {
 	return lists.Where(r.Problems, func(p c.Problem) bool { return p.Kind != "gate" || len(failures(r.Checks)) == 0 })
 }
 
-// looked reports whether some check got as far as looking.
-func looked(r *c.Report) bool {
-	return slices.ContainsFunc(r.Checks, func(k c.CheckResult) bool { return k.Status != c.NotRun || len(k.BlockedBy) > 0 })
-}
-
 // notJudged is the problem for which no check could look at anything, nil when
 // some did.
 func notJudged(r *c.Report) *c.Problem {
 	for i, p := range r.Problems {
-		if p.ExitStatus == 3 && !looked(r) {
+		if p.ExitStatus == 3 && !r.Looked() {
 			return &r.Problems[i]
 		}
 	}
