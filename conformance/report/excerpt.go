@@ -179,7 +179,7 @@ func window(lines []string, marked []bool, r room) (out []excerptLine) {
 func commonIndent(lines []string, keep []bool) int {
 	indent := -1
 	for i, l := range lines {
-		if n := len(l) - len(strings.TrimLeft(l, " ")); keep[i] && l != "" && (indent < 0 || n < indent) {
+		if n := indentOf(l); keep[i] && l != "" && (indent < 0 || n < indent) {
 			indent = n
 		}
 	}

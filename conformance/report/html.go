@@ -94,7 +94,7 @@ var htmlTemplate = sync.OnceValue(func() *template.Template {
 // writeHTML writes one page that loads nothing from outside. Its links lead to the
 // sentences of the specification.
 func writeHTML(w io.Writer, r *c.Report, opt Options) error {
-	p := page{Report: r, Tone: verdictTone(r), Open: openGroups(r), Areas: htmlAreas(r), Choices: settings(r), Reasons: problems(r),
+	p := page{Report: r, Tone: verdictTone(r), Open: openGroups(r), Areas: htmlAreas(r), Choices: settings(r), Reasons: problems(r), AllNotes: allNotes(r),
 		Failures: htmlResults(opt, r, failures(r.Checks), true),
 		Warnings: htmlResults(opt, r, lists.Where(r.Checks, isWarning), true),
 		Waived:   htmlResults(opt, r, lists.Where(r.Checks, hasStatus(c.Waived)), true),
@@ -104,14 +104,6 @@ func writeHTML(w io.Writer, r *c.Report, opt Options) error {
 	for _, s := range statusOrder {
 		if n := all.Count(s); n > 0 {
 			p.Counts = append(p.Counts, htmlCount{s, n})
-		}
-	}
-	for _, n := range r.Notes {
-		p.AllNotes = append(p.AllNotes, setting{"", n})
-	}
-	for _, check := range r.Checks {
-		for _, n := range check.Notes {
-			p.AllNotes = append(p.AllNotes, setting{check.ID, n})
 		}
 	}
 	// Rendering first: a page that is cut in the middle is worse than none.

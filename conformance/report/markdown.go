@@ -85,23 +85,25 @@ func (m *markdown) areas(r *c.Report) {
 
 // codeSpan puts s between more backticks than it holds in a row.
 func codeSpan(s string) string {
-	fence := "`"
-	for strings.Contains(s, fence) {
-		fence += "`"
-	}
+	fence := fenceOf("`", s)
 	if strings.HasPrefix(s, "`") || strings.HasSuffix(s, "`") {
 		s = " " + s + " "
 	}
 	return fence + s + fence
 }
 
+// fenceOf is a run of backticks that a text does not hold.
+func fenceOf(shortest, s string) string {
+	for strings.Contains(s, shortest) {
+		shortest += "`"
+	}
+	return shortest
+}
+
 // code writes a fenced block whose fence is longer than any run of backticks
 // inside it, the only way to end one.
 func (m *markdown) code(language, indent, s string) {
-	fence := "```"
-	for strings.Contains(s, fence) {
-		fence += "`"
-	}
+	fence := fenceOf("```", s)
 	m.printf("%s%s%s", indent, fence, language)
 	for l := range strings.SplitSeq(s, "\n") {
 		m.printf("%s%s", indent, l)
@@ -142,12 +144,7 @@ func (m *markdown) waived(r *c.Report) {
 
 // notes are observations that break no rule.
 func (m *markdown) notes(r *c.Report) {
-	notes := lists.Of(r.Notes, md)
-	for _, check := range r.Checks {
-		for _, n := range check.Notes {
-			notes = append(notes, md(check.ID)+": "+md(n))
-		}
-	}
+	notes := lists.Of(allNotes(r), func(n setting) string { return strings.TrimPrefix(md(n.Name)+": "+md(n.Value), ": ") })
 	if len(notes) == 0 {
 		return
 	}

@@ -19,15 +19,10 @@ func mark(lines []string, expected, actual, sent string) []bool {
 		func(name, value string) bool { return quotes(expected, name, value) },
 		func(name, value string) bool { return name == "error" && value == "{" && hasWord(expected, "result") },
 	} {
-		found := make([]bool, len(lines))
-		for i, l := range lines {
-			parts := member.FindStringSubmatch(l)
-			found[i] = parts != nil && speaks(parts[1], parts[2])
-		}
 		marked := make([]bool, len(lines))
 		n := 0
-		for i := range lines {
-			if !found[i] {
+		for i, l := range lines {
+			if !speaks(nameAndValue(l)) {
 				continue
 			}
 			for _, at := range wrongIn(lines, i, expected, sent) {
@@ -90,15 +85,10 @@ func wrongIn(lines []string, i int, expected, sent string) []int {
 	switch {
 	case len(others) > 0:
 		return others
-	case status >= 0 && strings.Contains(sent, value) && !repeated(lines, i):
+	case status >= 0 && strings.Contains(sent, value) && !slices.Contains(lines[:i], lines[i]):
 		return []int{status}
 	}
 	return []int{i}
-}
-
-// repeated reports whether a line stands further up as well.
-func repeated(lines []string, i int) bool {
-	return slices.ContainsFunc(lines[:i], func(l string) bool { return l == lines[i] })
 }
 
 // siblings are the members of the object that has line i.

@@ -181,6 +181,17 @@ type setting struct {
 	Value string `xml:"value,attr"`
 }
 
+// allNotes are what was noted of the run and, with its id, of each check.
+func allNotes(r *c.Report) []setting {
+	all := lists.Of(r.Notes, func(n string) setting { return setting{"", n} })
+	for _, check := range r.Checks {
+		for _, n := range check.Notes {
+			all = append(all, setting{check.ID, n})
+		}
+	}
+	return all
+}
+
 // settings lists every choice of a run in words: a verdict without them means
 // nothing, so that they stand in every format that a person reads.
 func settings(r *c.Report) []setting {

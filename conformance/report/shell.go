@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -47,97 +48,61 @@ func options(words []string) []string {
 	return out
 }
 
-// shellLines splits a command at unquoted line ends, and each line at
-// unquoted spaces.
-func shellLines(s string) [][]string {
-	var sc scanner
-	for i, r := range s {
-		sc.rune(r, s[i:])
+// shellPart is a quotation, an escaped character or any other one: a shell reads a command
+// so, as far as quotes and words go.
+var shellPart = regexp.MustCompile(`(?s)'[^']*'?|"(?:\\.|[^"\\])*"?|\\.?|.`)
+
+// shellLines splits a command at unquoted line ends, and each line at unquoted spaces.
+// What is on another line is another command and must not be joined with it.
+func shellLines(s string) (lines [][]string) {
+	var words []string
+	word := ""
+	endWord := func() {
+		if word != "" {
+			words, word = append(words, word), ""
+		}
 	}
-	sc.endLine()
-	return sc.lines
-}
-
-// scanner reads a command as a shell does, as far as quotes and words go.
-type scanner struct {
-	lines   [][]string
-	words   []string
-	word    strings.Builder
-	quote   rune // ' or " inside quotes
-	escaped bool // the character before was a backslash that counts
-}
-
-// rune takes the next character; rest is the command from there on.
-func (sc *scanner) rune(r rune, rest string) {
-	escaped := sc.escaped
-	sc.escaped = false
-	switch {
-	case escaped && r == '\n' && sc.quote == 0:
-		sc.endWord() // a continued line; the break is made anew
-	case escaped:
-		sc.word.WriteByte('\\')
-		sc.put(r, rest)
-	case r == '\\' && sc.quote != '\'':
-		sc.escaped = true
-	case r == '\n' && sc.quote == 0:
-		sc.endLine()
-	case r == ' ' && sc.quote == 0:
-		sc.endWord()
-	case (r == '\'' || r == '"') && sc.quote == 0:
-		sc.quote = r
-		sc.word.WriteRune(r)
-	case r == sc.quote:
-		sc.quote = 0
-		sc.word.WriteRune(r)
-	default:
-		sc.put(r, rest)
+	for _, part := range append(shellPart.FindAllString(s, -1), "\n") {
+		switch part {
+		case " ", "\\\n": // a continued line is broken again, where there is room
+			endWord()
+		case "\n":
+			if endWord(); len(words) > 0 {
+				lines, words = append(lines, words), nil
+			}
+		default:
+			word += printable(part)
+		}
 	}
+	return lines
 }
 
-// put adds a character that is no syntax, in a form that prints.
-func (sc *scanner) put(r rune, rest string) {
-	switch {
-	case foreign.Hidden(r) || r == utf8.RuneError:
-		sc.word.WriteString(shellEscape(r, sc.quote))
-	case sc.quote != 0 && (strings.HasPrefix(rest, "##[") || strings.HasPrefix(rest, "##vso[")):
-		// Two quotes between the signs change nothing for the shell and keep
-		// a CI service from reading a command.
-		sc.word.WriteString("#" + string(sc.quote) + string(sc.quote))
-	default:
-		sc.word.WriteRune(r)
+// printable is a part of a command in a form that prints.
+func printable(part string) string {
+	quote := ""
+	if part[0] == '\'' || part[0] == '"' {
+		quote = part[:1]
 	}
-}
-
-func (sc *scanner) endWord() {
-	if sc.word.Len() > 0 {
-		sc.words = append(sc.words, sc.word.String())
-		sc.word.Reset()
-	}
-}
-
-// endLine ends a command. What stands on another line is another command and
-// must not be joined with it.
-func (sc *scanner) endLine() {
-	sc.endWord()
-	if len(sc.words) > 0 {
-		sc.lines = append(sc.lines, sc.words)
-		sc.words = nil
-	}
-}
-
-// shellEscape leaves the quotes for one character that must not be printed.
-func shellEscape(r, quote rune) string {
 	var b strings.Builder
-	if quote != 0 {
-		b.WriteRune(quote)
-	}
-	b.WriteString("$'")
-	for _, c := range []byte(string(r)) {
-		fmt.Fprintf(&b, `\x%02x`, c)
-	}
-	b.WriteString("'")
-	if quote != 0 {
-		b.WriteRune(quote)
+	for i, r := range part {
+		switch rest := part[i:]; {
+		case foreign.Hidden(r) || r == utf8.RuneError:
+			// One character that must not be printed is outside the quotes.
+			fmt.Fprintf(&b, "%s$'%s'%s", quote, hexEscape(r), quote)
+		case quote != "" && (strings.HasPrefix(rest, "##[") || strings.HasPrefix(rest, "##vso[")):
+			// Two quotes between the signs change nothing for the shell and keep
+			// a CI service from reading a command.
+			b.WriteString("#" + quote + quote)
+		default:
+			b.WriteRune(r)
+		}
 	}
 	return b.String()
+}
+
+func hexEscape(r rune) (text string) {
+	for _, c := range []byte(string(r)) {
+		text += fmt.Sprintf(`\x%02x`, c)
+	}
+	return text
 }
