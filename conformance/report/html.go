@@ -33,8 +33,7 @@ const maxHTMLBody = 64 << 10
 // page is what the template sees: the report, grouped for reading.
 type page struct {
 	*c.Report
-	Tone      string // of the verdict: good, part, bad, open
-	Counts    []htmlCount
+	Tone      string      // of the verdict: good, part, bad, open
 	Index     []htmlEntry // failures and warnings at a glance
 	IndexMore []htmlEntry
 	IndexSays string
@@ -47,12 +46,6 @@ type page struct {
 	Reasons   []c.Problem
 	Choices   []setting
 	AllNotes  []setting
-}
-
-// htmlCount is one status with its share of all checks.
-type htmlCount struct {
-	Status c.Status
-	N      int
 }
 
 // HTMLPolicy is the content security policy of an HTML report, which the page names by
@@ -80,8 +73,9 @@ var htmlTemplate = sync.OnceValue(func() *template.Template {
 		"curl":    func(s string) string { return strings.Join(command(s, 110), "\n") },
 		"body":    func(b wire.Body) string { return text(limit(bodyText(b), maxHTMLBody)) },
 		"note":    bodyNote,
-		"residue": residueLine,
-		"card":    func(r c.CheckResult) bool { return stopsGate(r) || isWarning(r) || r.Status == c.Waived },
+		"residue": residueLine, "statuses": func() []c.Status { return statusOrder },
+		"count": func(p page, s c.Status) int { return area{Checks: p.Checks}.Count(s) },
+		"card":  func(r c.CheckResult) bool { return stopsGate(r) || isWarning(r) || r.Status == c.Waived },
 		"musts": func(g openGroup) string {
 			if g.Musts() == 0 {
 				return ""
@@ -99,13 +93,7 @@ func writeHTML(w io.Writer, r *c.Report, opt Options) error {
 		Warnings: htmlResults(opt, r, lists.Where(r.Checks, isWarning), true),
 		Waived:   htmlResults(opt, r, lists.Where(r.Checks, hasStatus(c.Waived)), true),
 		OwnFull:  htmlResults(opt, r, r.Own, false)}
-	all := area{Checks: r.Checks}
 	p.index()
-	for _, s := range statusOrder {
-		if n := all.Count(s); n > 0 {
-			p.Counts = append(p.Counts, htmlCount{s, n})
-		}
-	}
 	// Rendering first: a page that is cut in the middle is worse than none.
 	var b bytes.Buffer
 	if err := htmlTemplate().Execute(&b, p); err != nil {
@@ -149,7 +137,7 @@ type htmlResult struct {
 	c.CheckResult
 	Suite     string
 	Again     string
-	Groups    []htmlGroup
+	Groups    []findingGroup
 	Exchanges []wire.Exchange // of all findings, each once
 }
 
@@ -162,19 +150,6 @@ type htmlArea struct {
 // htmlAreas prepares areas for the template.
 func htmlAreas(of *c.Report) []htmlArea {
 	return lists.Of(areas(of.Checks), func(a area) htmlArea { return htmlArea{a, of.Suite} })
-}
-
-// htmlGroup is the findings of one cause: three are shown, the others folded.
-type htmlGroup struct {
-	findingGroup
-	Shown, Folded  []htmlExample
-	FoldedFindings int
-}
-
-// htmlExample is a finding with what differs in its values.
-type htmlExample struct {
-	findingExample
-	In, At htmlPieces
 }
 
 // htmlPieces is a text with the part of it that is marked.
@@ -191,12 +166,9 @@ const shortCommand = 300
 func htmlResults(opt Options, of *c.Report, checks []c.CheckResult, known bool) []htmlResult {
 	var out []htmlResult
 	for _, r := range checks {
-		result := htmlResult{CheckResult: r, Suite: of.Suite}
+		result := htmlResult{CheckResult: r, Suite: of.Suite, Groups: findingGroups(r, len(r.Findings), htmlExcerptRoom)}
 		if known {
 			result.Again = opt.again(of, r)
-		}
-		for _, g := range findingGroups(r, len(r.Findings), htmlExcerptRoom) {
-			result.Groups = append(result.Groups, newHTMLGroup(g))
 		}
 		seen := map[int]bool{}
 		for _, f := range r.Findings {
@@ -212,24 +184,36 @@ func htmlResults(opt Options, of *c.Report, checks []c.CheckResult, known bool) 
 	return out
 }
 
-func newHTMLGroup(g findingGroup) htmlGroup {
-	out := htmlGroup{findingGroup: g}
-	for i, e := range g.Examples {
-		example := htmlExample{findingExample: e, In: htmlPieces{Before: limit(e.Expected, maxHTMLBody)}, At: htmlPieces{Before: limit(e.Actual, maxHTMLBody)}}
-		if in, at, ok := differ(e.Expected, e.Actual); ok {
-			example.In, example.At = piecesOf(e.Expected, in), piecesOf(e.Actual, at)
-		}
-		if i < maxExamples {
-			out.Shown = append(out.Shown, example)
-			continue
-		}
-		out.Folded = append(out.Folded, example)
-		out.FoldedFindings += e.Times
+// Shown are the examples of a cause that are shown at once, Folded the others.
+func (g findingGroup) Shown() []findingExample { return g.Examples[:min(len(g.Examples), maxExamples)] }
+
+// Folded are the examples that are folded away.
+func (g findingGroup) Folded() []findingExample { return g.Examples[len(g.Shown()):] }
+
+// FoldedFindings counts the findings of the folded examples.
+func (g findingGroup) FoldedFindings() (n int) {
+	for _, e := range g.Folded() {
+		n += e.Times
 	}
-	return out
+	return n
 }
 
-func piecesOf(s string, span [2]int) htmlPieces {
+// In is what was expected, with the part that differs.
+func (e findingExample) In() htmlPieces {
+	in, _, ok := differ(e.Expected, e.Actual)
+	return piecesOf(e.Expected, in, ok)
+}
+
+// At is what was seen, with the part that differs.
+func (e findingExample) At() htmlPieces {
+	_, at, ok := differ(e.Expected, e.Actual)
+	return piecesOf(e.Actual, at, ok)
+}
+
+func piecesOf(s string, span [2]int, marked bool) htmlPieces {
+	if !marked {
+		return htmlPieces{Before: limit(s, maxHTMLBody)}
+	}
 	return htmlPieces{s[:span[0]], s[span[0]:span[1]], s[span[1]:]}
 }
 
