@@ -26,156 +26,158 @@ const (
 	FramingClose   = "close"   // until the connection closes
 )
 
-// headReader reads the lines of one response within the bound of its head.
+// headReader reads the lines of one response within the bound of its head. It ends at a
+// fault as parsers do: attempt returns the error.
 type headReader struct {
 	br     *bufio.Reader
 	left   int
-	strict bool // a bare LF is no end
+	strict bool // inside a chunked body: a bare LF is no end
+}
+
+// broken is what the reading of a response panics with.
+type broken struct{ err error }
+
+// fail ends the reading; nil lets it go on.
+func fail(err error) {
+	if err != nil {
+		panic(broken{err})
+	}
+}
+
+// attempt reads a part of a response and returns what has ended it.
+func attempt(read func()) (err error) {
+	defer func() {
+		failure := recover()
+		if b, is := failure.(broken); is {
+			err = b.err
+		} else if failure != nil {
+			panic(failure)
+		}
+	}()
+	read()
+	return nil
 }
 
 // line gives one line without its end. A bare LF is tolerated as an end, as
 // RFC 9112 2.2 allows for the head; a bare CR inside is not.
-func (h *headReader) line() ([]byte, error) {
+func (h *headReader) line() []byte {
 	var line []byte
 	for {
 		part, err := h.br.ReadSlice('\n')
-		if h.left -= len(part); h.left < 0 {
-			return nil, tooLarge("the head of the response is larger than %d bytes", maxHead)
+		if h.left -= len(part); h.left < 0 && h.strict {
+			fail(malformed("the line of a chunk size or the trailers are too long"))
+		} else if h.left < 0 {
+			fail(tooLarge("the head of the response is larger than %d bytes", maxHead))
 		}
 		line = append(line, part...)
 		if errors.Is(err, bufio.ErrBufferFull) {
 			continue
 		}
-		if err != nil {
-			return nil, eofInside(err, len(line))
-		}
+		fail(eofInside(err, h.strict || len(line) > 0))
 		line = line[:len(line)-1]
 		if h.strict && !bytes.HasSuffix(line, []byte("\r")) {
-			return nil, malformed("the line %q of the chunked body ends without a carriage return", foreign.Clip(line, quoted))
+			fail(malformed("the line %q of the chunked body ends without a carriage return", foreign.Clip(line, quoted)))
 		}
 		line = bytes.TrimSuffix(line, []byte("\r"))
 		if bytes.IndexByte(line, '\r') >= 0 {
-			return nil, malformed("a bare carriage return in the line %q", foreign.Clip(line, quoted))
+			fail(malformed("a bare carriage return in the line %q", foreign.Clip(line, quoted)))
 		}
-		return line, nil
+		return line
 	}
 }
 
 // eofInside keeps an end before the first byte apart from one inside.
-func eofInside(err error, n int) error {
-	if errors.Is(err, io.EOF) && n > 0 {
+func eofInside(err error, inside bool) error {
+	if errors.Is(err, io.EOF) && inside {
 		return io.ErrUnexpectedEOF
 	}
 	return err
 }
 
 // head reads one status line and its header lines into r.
-func (h *headReader) head(r *Reply) error {
-	line, err := h.line()
-	if err != nil {
-		return err
-	}
-	if r.Proto, r.Status, err = parseStatusLine(line); err != nil {
-		return err
-	}
-	r.RawHeaders, err = h.fields()
-	if err != nil {
-		return err
-	}
+func (h *headReader) head(r *Reply) {
+	r.Proto, r.Status = parseStatusLine(h.line())
+	h.fields(&r.RawHeaders)
 	r.Header = canonical(r.RawHeaders)
-	return nil
 }
 
 // parseStatusLine takes `HTTP/1.x CODE REASON` apart; the reason and the space
 // before it may be missing.
-func parseStatusLine(line []byte) (proto string, status int, err error) {
+func parseStatusLine(line []byte) (proto string, status int) {
 	proto, rest, found := strings.Cut(string(line), " ")
-	if !found || proto != "HTTP/1.1" && proto != "HTTP/1.0" {
-		return "", 0, malformed("the status line %q does not begin with HTTP/1.1 or HTTP/1.0", foreign.Clip(line, quoted))
-	}
 	code, reason, _ := strings.Cut(rest, " ")
-	if len(code) != 3 || !isDigits(code) || code[0] == '0' {
-		return "", 0, malformed("the status line %q has no status code of three digits", foreign.Clip(line, quoted))
-	}
-	if controlIn(reason) >= 0 {
-		return "", 0, malformed("the reason in the status line %q has control characters", foreign.Clip(line, quoted))
+	switch {
+	case !found || proto != "HTTP/1.1" && proto != "HTTP/1.0":
+		fail(malformed("the status line %q does not begin with HTTP/1.1 or HTTP/1.0", foreign.Clip(line, quoted)))
+	case len(code) != 3 || !isDigits(code) || code[0] == '0':
+		fail(malformed("the status line %q has no status code of three digits", foreign.Clip(line, quoted)))
+	case controlIn(reason) >= 0:
+		fail(malformed("the reason in the status line %q has control characters", foreign.Clip(line, quoted)))
 	}
 	status, _ = strconv.Atoi(code)
-	return proto, status, nil
+	return proto, status
 }
 
 // fields reads header lines up to the empty one, in their order.
-func (h *headReader) fields() ([]Header, error) {
-	var fields []Header
-	for {
-		line, err := h.line()
-		if err != nil {
-			return fields, err
-		}
-		if len(line) == 0 {
-			return fields, nil
-		}
+func (h *headReader) fields(into *[]Header) {
+	for line := h.line(); len(line) > 0; line = h.line() {
 		// RFC 9112 5.2: line folding is obsolete, and parsers disagree on it.
 		if line[0] == ' ' || line[0] == '\t' {
-			return fields, malformed("the header line %q is a folded continuation", foreign.Clip(line, quoted))
+			fail(malformed("the header line %q is a folded continuation", foreign.Clip(line, quoted)))
 		}
 		name, value, found := bytes.Cut(line, []byte(":"))
 		if !found || !isToken(string(name)) {
-			return fields, malformed("the header line %q has no valid name and colon", foreign.Clip(line, quoted))
+			fail(malformed("the header line %q has no valid name and colon", foreign.Clip(line, quoted)))
 		}
 		text := strings.Trim(string(value), " \t")
 		if controlIn(text) >= 0 {
-			return fields, malformed("the value of the header %s has control characters", name)
+			fail(malformed("the value of the header %s has control characters", name))
 		}
-		fields = append(fields, Header{Name: string(name), Value: text})
+		*into = append(*into, Header{Name: string(name), Value: text})
 	}
 }
 
 // framing decides how the body is delimited (RFC 9112 6.3) and refuses what
 // two parsers could read in two ways.
-func framing(r *Reply, method string) (kind string, length int64, err error) {
-	lengths, codings := r.Header["Content-Length"], r.Header["Transfer-Encoding"]
+func framing(r *Reply, method string) (kind string, length int64) {
 	length = -1
-	for _, list := range lengths {
+	for _, list := range r.Header["Content-Length"] {
 		for part := range strings.SplitSeq(list, ",") {
-			n, err := parseLength(strings.Trim(part, " \t"))
-			if err != nil {
-				return "", 0, err
-			}
+			n := parseLength(strings.Trim(part, " \t"))
 			if length >= 0 && n != length {
-				return "", 0, malformed("two Content-Lengths: %d and %d", length, n)
+				fail(malformed("two Content-Lengths: %d and %d", length, n))
 			}
 			length = n
 		}
 	}
-	if len(codings) > 0 {
-		coding := strings.ToLower(strings.Join(codings, ", "))
-		switch {
-		case length >= 0:
-			return "", 0, malformed("both Transfer-Encoding and Content-Length")
-		case r.Proto == "HTTP/1.0":
-			return "", 0, malformed("Transfer-Encoding in a reply of HTTP/1.0")
-		case coding != "chunked":
-			return "", 0, malformed("the Transfer-Encoding is %q, not chunked", foreign.Clip(coding, quoted))
-		}
+	coding := strings.ToLower(strings.Join(r.Header["Transfer-Encoding"], ", "))
+	chunked := len(r.Header["Transfer-Encoding"]) > 0
+	switch {
+	case !chunked:
+	case length >= 0:
+		fail(malformed("both Transfer-Encoding and Content-Length"))
+	case r.Proto == "HTTP/1.0":
+		fail(malformed("Transfer-Encoding in a reply of HTTP/1.0"))
+	case coding != "chunked":
+		fail(malformed("the Transfer-Encoding is %q, not chunked", foreign.Clip(coding, quoted)))
 	}
 	switch {
 	case method == http.MethodHead, r.Status == http.StatusNoContent, r.Status == http.StatusNotModified:
-		return FramingNone, 0, nil
-	case len(codings) > 0:
-		return FramingChunked, -1, nil
+		return FramingNone, 0
+	case chunked:
+		return FramingChunked, -1
 	case length >= 0:
-		return FramingLength, length, nil
+		return FramingLength, length
 	}
-	return FramingClose, -1, nil
+	return FramingClose, -1
 }
 
-func parseLength(s string) (int64, error) {
+func parseLength(s string) int64 {
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil || !isDigits(s) {
-		return 0, malformed("the Content-Length %q is not a decimal number", foreign.Clip(s, quoted))
+		fail(malformed("the Content-Length %q is not a decimal number", foreign.Clip(s, quoted)))
 	}
-	return n, nil
+	return n
 }
 
 // closeAnnounced reports whether the endpoint said that it closes.

@@ -194,19 +194,19 @@ func (c *Client) read(q *request, r *Reply, conn *Conn, goAhead chan struct{}) e
 // readResponse reads interim responses, the head and the body into r; atBody is called
 // between the last two.
 func (c *Client) readResponse(h *headReader, q *request, r *Reply, goAhead chan<- struct{}, atBody func()) error {
-	if err := readFinalHead(h, r, goAhead); err != nil {
-		return err
-	}
 	var length int64
-	var err error
-	if r.Framing, length, err = framing(r, q.method); err != nil {
-		return err
+	if err := attempt(func() {
+		readFinalHead(h, r, goAhead)
+		r.Framing, length = framing(r, q.method)
+	}); err != nil {
+		return reading("read response head", err)
 	}
 	atBody()
 	g := &grower{max: c.opts.MaxBody, budget: &c.budget}
-	if err = h.readBody(g, r.Framing, length); err == nil {
-		err = g.ended()
-	}
+	err := attempt(func() {
+		h.readBody(g, r.Framing, length)
+		fail(g.ended())
+	})
 	if kind := Classify(err, 1); kind == KindTooLarge || kind == KindUnread {
 		r.Raw = g.clip()
 	} else {
@@ -226,19 +226,13 @@ func reading(part string, err error) error {
 }
 
 // readFinalHead reads past the 1xx responses (RFC 9110 15.2).
-func readFinalHead(h *headReader, r *Reply, goAhead chan<- struct{}) error {
-	for {
-		if err := h.head(r); err != nil {
-			return reading("read response head", err)
-		}
-		if r.Status >= 200 {
-			return nil
-		}
+func readFinalHead(h *headReader, r *Reply, goAhead chan<- struct{}) {
+	for h.head(r); r.Status < 200; h.head(r) {
 		if r.Status == 101 {
-			return malformed("status 101 without being asked to switch protocols")
+			fail(malformed("status 101 without being asked to switch protocols"))
 		}
 		if r.Interim = append(r.Interim, r.Status); len(r.Interim) > maxInterim {
-			return malformed("more than %d interim responses", maxInterim)
+			fail(malformed("more than %d interim responses", maxInterim))
 		}
 		if r.Status == 100 {
 			select {
