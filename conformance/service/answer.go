@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"time"
@@ -101,9 +102,7 @@ func (r *run) send(ctx context.Context, check string, q request) (*answer, error
 	if q.control {
 		call.URL, call.Timeout = r.target.ControlURL+q.path, clockTimeout
 	}
-	for name, values := range q.header {
-		call.Header[name] = values
-	}
+	maps.Copy(call.Header, q.header)
 	reply := r.client.Do(ctx, call)
 	if ctx.Err() != nil {
 		return nil, engine.Outcome(conformance.NotRun, "--timeout", "the run ended before the answer of %s %s", q.method, q.path)

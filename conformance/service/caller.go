@@ -1,13 +1,9 @@
 package service
 
 import (
-	"bufio"
-	"bytes"
-	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"hash/maphash"
-	"io"
 	"net/http"
 	"slices"
 	"strconv"
@@ -20,6 +16,7 @@ import (
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/lists"
 )
 
 // Caller judges a service by the calls that it makes of a destination, as a third party
@@ -27,27 +24,31 @@ import (
 // claims of their checks. What a service shows elsewhere, such as in its API, is not
 // judged. One goroutine at a time may use it.
 type Caller struct {
-	suite   *engine.Suite
-	opts    conformance.Options
-	dest    *destination
-	run     *run
-	watched []*engine.Watched
-	rules   []*callerRule
-	seed    maphash.Seed
-	known   *wire.Calls
+	suite *engine.Suite
+	opts  conformance.Options
+	dest  *destination
+	run   *run
+	rules []*callerRule
+	paces []*pacedRule
+	limit *callerRule // PACE-013
+	known *wire.Calls
 
+	viewer         *wire.Viewer
 	started        time.Time
 	spent          time.Duration
 	calls, records int
+	callerMemory
+}
 
+// callerMemory is what later calls are compared with.
+type callerMemory struct {
+	seed    maphash.Seed
 	ids     map[uint64]*endpoint.Call
 	fields  map[string]map[string]*wire.Node
 	speeds  []rpc.Speed // the latest two that were declared
 	asked   int         // answers to get_sync_speed that no run has used up
 	runs    map[string]bool
-	batches map[string]*ring // by sync, of its latest run
-	paces   []*pacedRule
-	limit   *callerRule                             // PACE-013
+	batches map[string]*ring                        // by sync, of its latest run
 	recent  *ring                                   // of all calls
 	rests   map[string]struct{ from, to time.Time } // by credentials
 }
@@ -102,54 +103,43 @@ func (r *ring) due() bool {
 
 // NewCaller prepares a judge of who calls the endpoint at url, which is only shown.
 func NewCaller(url string, secrets *wire.Redactor, opts conformance.Options) (*Caller, error) {
-	j := &Caller{
-		opts: opts, seed: maphash.MakeSeed(), ids: map[uint64]*endpoint.Call{}, fields: map[string]map[string]*wire.Node{},
+	j := &Caller{opts: opts, callerMemory: callerMemory{
+		seed: maphash.MakeSeed(), ids: map[uint64]*endpoint.Call{}, fields: map[string]map[string]*wire.Node{},
 		runs: map[string]bool{}, batches: map[string]*ring{}, recent: &ring{most: mostCalls}, rests: map[string]struct{ from, to time.Time }{},
-	}
-	j.known = wire.NewCalls(url, secrets)
+	}}
+	j.known, j.viewer = wire.NewCalls(url, secrets), wire.NewViewer(secrets, nil)
 	server := endpoint.NewServer(secrets)
 	j.run = &run{secrets: secrets}
 	j.dest = &destination{Endpoint: server.Add("observed", nil), url: url}
 	j.suite = &engine.Suite{
 		Name: conformance.SuiteService, Target: "the caller of " + secrets.String(url), Catalogue: catalogue(), Steps: steps(), Secrets: secrets,
 	}
-	return j, j.prepare()
+	return j, caught(j.prepare)
 }
 
 // rule adds a check; claims are lines of the catalogue, none where judge has its own.
-func (j *Caller) rule(id string, judge func(r *callerRule, c *endpoint.Call) bool, claims ...string) error {
+func (j *Caller) rule(id string, judge func(r *callerRule, c *endpoint.Call) bool, claims ...string) {
 	r := &callerRule{}
-	w, err := j.suite.Watch(id, func(found *engine.Findings) any {
+	var err error
+	r.watched, err = j.suite.Watch(id, func(found *engine.Findings) any {
 		r.sc = &scenario{run: j.run, Findings: found, dest: j.dest}
 		return r.sc
 	}, claims...)
-	if err != nil {
-		return err
-	}
-	r.watched = w
+	stop(err)
 	r.judge = func(c *endpoint.Call) bool { return judge(r, c) }
-	j.rules, j.watched = append(j.rules, r), append(j.watched, w)
-	return nil
+	j.rules = append(j.rules, r)
 }
 
 // prepare lists what is judged.
-func (j *Caller) prepare() error {
-	var err error
+func (j *Caller) prepare() {
 	each := func(id string, takes func(c *endpoint.Call) bool, claims ...string) {
-		if err == nil {
-			err = j.rule(id, func(r *callerRule, c *endpoint.Call) bool {
-				if !takes(c) {
-					return false
-				}
-				j.dest.Show(c)
-				return r.watched.Judge()
-			}, claims...)
-		}
-	}
-	custom := func(id string, judge func(r *callerRule, c *endpoint.Call) bool) {
-		if err == nil {
-			err = j.rule(id, judge)
-		}
+		j.rule(id, func(r *callerRule, c *endpoint.Call) bool {
+			if !takes(c) {
+				return false
+			}
+			j.dest.Show(c)
+			return r.watched.Judge()
+		}, claims...)
 	}
 	whole := func(id string, takes func(c *endpoint.Call) bool) {
 		check, ok := j.suite.Catalogue.Check(id)
@@ -173,8 +163,8 @@ func (j *Caller) prepare() error {
 	whole("CALL-007", of(rpc.MethodListFields, rpc.MethodSupportedOperations))
 	whole("CALL-008", batch)
 	each("CALL-010", batch, `every call of "sync_batch" has an integer in "params.sync_plan.sync_run_id"`, `every call of "sync_batch" has an integer in "params.sync_plan.sync_id"`)
-	custom("CALL-002", j.repeatedID)
-	custom("CALL-003", func(r *callerRule, c *endpoint.Call) bool {
+	j.rule("CALL-002", j.repeatedID)
+	j.rule("CALL-003", func(r *callerRule, c *endpoint.Call) bool {
 		path, _, _ := strings.Cut(c.HTTP.RequestURI, "?")
 		base, appended := strings.CutSuffix(path, "/"+c.Method)
 		if c.Method == "" {
@@ -200,21 +190,21 @@ func (j *Caller) prepare() error {
 			})
 		}
 	}
-	custom("CALL-012", asked(batch, func(c *endpoint.Call) (string, string) {
+	j.rule("CALL-012", asked(batch, func(c *endpoint.Call) (string, string) {
 		return describes(c, j.fields[jsonvalue.Text(c.Param("sync_plan", "object", "object_api_name"))])
 	}))
-	custom("CALL-013", asked(batch, func(c *endpoint.Call) (string, string) {
+	j.rule("CALL-013", asked(batch, func(c *endpoint.Call) (string, string) {
 		if active := activeIdentifiers(c); len(active) != 1 {
 			return "active_identifier true at one field, false at the others", fmt.Sprintf("true or no boolean at %q", active)
 		}
 		return "", ""
 	}))
-	custom("CALL-014", asked(batch, identified))
-	custom("PACE-001", j.speedNotAsked)
-	custom("PACE-002", j.sized)
+	j.rule("CALL-014", asked(batch, identified))
+	j.rule("PACE-001", j.speedNotAsked)
+	j.rule("PACE-002", j.sized)
 	paced := func(id string, judge func(sc *scenario, most rpc.Speed) error) {
 		p := &pacedRule{judge: judge}
-		custom(id, func(r *callerRule, c *endpoint.Call) bool {
+		j.rule(id, func(r *callerRule, c *endpoint.Call) bool {
 			p.callerRule = r
 			return j.paced(p, c)
 		})
@@ -223,10 +213,9 @@ func (j *Caller) prepare() error {
 	paced("PACE-003", func(sc *scenario, most rpc.Speed) error { return sc.fewAtOnce(int(most.MaximumParallelBatches), "") })
 	paced("PACE-004", func(sc *scenario, _ rpc.Speed) error { return sc.fewAtOnce(50, "") })
 	paced("PACE-006", func(sc *scenario, most rpc.Speed) error { return sc.slowRecords(int(most.MaximumRecordsPerSecond)) })
-	custom("PACE-013", j.limited)
-	custom("THR-001", j.rested)
-	custom("CALL-026", j.connected)
-	return err
+	j.rule("PACE-013", j.limited)
+	j.rule("THR-001", j.rested)
+	j.rule("CALL-026", j.connected)
 }
 
 // Observe judges one call; status is that of its response, 0 without one. It gives the
@@ -288,31 +277,6 @@ func responseHeader(x *wire.Sight) http.Header {
 	return out
 }
 
-// mostPlain is how much of a compressed body is read.
-const mostPlain = 4 << 20
-
-// responseBody is that of the response without framing and compression; nil where it is
-// broken.
-func responseBody(x *wire.Sight) []byte {
-	body, encoding := io.Reader(bytes.NewReader(x.Body)), responseHeader(x).Get("Content-Encoding")
-	if x.Raw != nil {
-		response, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(x.Raw)), nil)
-		if err != nil {
-			return nil
-		}
-		body = response.Body
-	}
-	if encoding == "gzip" && !x.Decoded {
-		plain, err := gzip.NewReader(body)
-		if err != nil {
-			return nil
-		}
-		body = io.LimitReader(plain, mostPlain)
-	}
-	all, _ := io.ReadAll(body)
-	return all
-}
-
 // keep notes what later calls are compared with.
 func (j *Caller) keep(c *endpoint.Call, x *wire.Sight) {
 	if s, err := strconv.ParseFloat(c.Header("Retry-After"), 64); err == nil && s > 1 && c.Status == http.StatusTooManyRequests {
@@ -326,14 +290,14 @@ func (j *Caller) keep(c *endpoint.Call, x *wire.Sight) {
 	switch c.Method {
 	case rpc.MethodGetSyncSpeed:
 		var reply struct{ Result rpc.Speed }
-		if n, err := wire.Parse(responseBody(x)); err == nil {
+		if n, err := j.viewer.Reply(x).JSON(); err == nil {
 			if json.Unmarshal(n.Raw, &reply) == nil && reply.Result.MaximumBatchSize > 0 {
 				j.asked++
 				j.speeds = append(j.speeds[max(0, len(j.speeds)-1):], reply.Result)
 			}
 		}
 	case rpc.MethodListFields:
-		n, err := wire.Parse(responseBody(x))
+		n, err := j.viewer.Reply(x).JSON()
 		if err != nil || len(j.fields) >= mostRuns {
 			return
 		}
@@ -356,7 +320,8 @@ func (j *Caller) Report() *conformance.Report {
 		all.late = false
 		j.limitedAt(j.limit, all.calls[len(all.calls)-1])
 	}
-	r, err := j.suite.WatchedReport(j.watched, j.opts, j.started, j.spent, j.calls, j.records)
+	watched := lists.Of(j.rules, func(r *callerRule) *engine.Watched { return r.watched })
+	r, err := j.suite.WatchedReport(watched, j.opts, j.started, j.spent, j.calls, j.records)
 	if err != nil { // the options hold no selection, which alone can be wrong
 		panic(err)
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/internal/quantity"
 )
 
 // repeatedID shows two calls with the same id.
@@ -167,8 +166,8 @@ func (j *Caller) limitedAt(r *callerRule, c *endpoint.Call) bool {
 	return r.judgeBy(func() error {
 		n, within := endpoint.Densest(same, endpoint.CountCall, judgedSecond)
 		// Calls that were under way when the limit was first named did not know it.
-		if n > limit && n > limit+len(endpoint.Beside(same, within[0])) {
-			r.sc.brokenCall(fmt.Sprintf("at most %s within a second", quantity.Count(limit, "call")), fmt.Sprintf("%s within %s", quantity.Count(n, "call"), lasting(within)), within...)
+		if n > limit+len(endpoint.Beside(same, within[0])) {
+			r.sc.tooDense(limit, "call", n, within)
 		}
 		return r.sc.Held()
 	})

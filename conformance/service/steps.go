@@ -31,20 +31,20 @@ var steps = sync.OnceValue(func() []engine.Step {
 // Steps lists the sentences that a feature file may use, as regular expressions.
 func Steps() []string { return (&engine.Suite{Steps: steps()}).Sentences() }
 
-// step declares a sentence; the function that bind returns has one argument for
+// step declares a sentence; do has the scenario as its first argument, and one more for
 // each group of the pattern. It returns an error, where it is a claim, or nothing, and
 // may be stopped.
-func step(pattern string, bind func(*scenario) any) engine.Step {
+func step(pattern string, do any) engine.Step {
+	function := reflect.ValueOf(do)
+	var in []reflect.Type
+	for i := 1; i < function.Type().NumIn(); i++ {
+		in = append(in, function.Type().In(i))
+	}
+	bound := reflect.FuncOf(in, []reflect.Type{reflect.TypeFor[error]()}, false)
 	return engine.NewStep(pattern, func(sc *scenario) any {
-		do := reflect.ValueOf(bind(sc))
-		var in []reflect.Type
-		for i := range do.Type().NumIn() {
-			in = append(in, do.Type().In(i))
-		}
-		kind := reflect.FuncOf(in, []reflect.Type{reflect.TypeFor[error]()}, false)
-		return reflect.MakeFunc(kind, func(args []reflect.Value) []reflect.Value {
+		return reflect.MakeFunc(bound, func(args []reflect.Value) []reflect.Value {
 			err := caught(func() {
-				for _, out := range do.Call(args) {
+				for _, out := range function.Call(slices.Insert(args, 0, reflect.ValueOf(sc))) {
 					outcome, _ := out.Interface().(error)
 					stop(outcome)
 				}

@@ -18,12 +18,12 @@ import (
 // batchSteps look at what sync_batch carries (spec 4.2, identifier rule).
 func batchSteps() []engine.Step {
 	return []engine.Step{
-		step(`^every batch has the operation "([a-z]+)"$`, func(sc *scenario) any { return sc.batchOperation }),
-		step(`^the batches of the sync have the one active identifier "([^"]*)"$`, func(sc *scenario) any { return sc.planIdentifier }),
-		step(`^the batches of the sync name the sync and its run$`, func(sc *scenario) any { return sc.planNamesRun }),
-		step(`^the batches of the sync describe fields as the destination does$`, func(sc *scenario) any { return sc.planDescribes }),
-		step(`^the batches of the sync bring every "([a-z]+)" once$`, func(sc *scenario) any { return sc.recordsAreIdentified }),
-		step(`^every record of every batch carries the one identifier of its plan$`, func(sc *scenario) any { return sc.identifiersStand }),
+		step(`^every batch has the operation "([a-z]+)"$`, (*scenario).batchOperation),
+		step(`^the batches of the sync have the one active identifier "([^"]*)"$`, (*scenario).planIdentifier),
+		step(`^the batches of the sync name the sync and its run$`, (*scenario).planNamesRun),
+		step(`^the batches of the sync describe fields as the destination does$`, (*scenario).planDescribes),
+		step(`^the batches of the sync bring every "([a-z]+)" once$`, (*scenario).recordsAreIdentified),
+		step(`^every record of every batch carries the one identifier of its plan$`, (*scenario).identifiersStand),
 	}
 }
 

@@ -19,21 +19,18 @@ import (
 // name in braces is a thing of the scenario.
 func callSteps() []engine.Step {
 	return []engine.Step{
-		step(`^a client makes each call with (its own token|the workspace API key|the personal access token|no token):$`,
-			func(sc *scenario) any { return sc.callsEach }),
-		step(`^a client makes each call with its own token and the Content-Type "([^"]*)":$`, func(sc *scenario) any { return sc.callsTyped }),
-		step(`^a client calls "GET (/[^"]*)" with each of:$`, func(sc *scenario) any { return sc.callsWithEach }),
-		step(`^each call is (answered|let in|refused as unauthenticated|refused|turned down)$`, func(sc *scenario) any { return sc.callsWere }),
-		step(`^each call is answered with (\d{3})(?: or (\d{3}))?$`, func(sc *scenario) any { return sc.callsHaveStatus }),
-		step(`^the status of each answer is one of "([a-z_, ]+)"$`, func(sc *scenario) any { return sc.statusOneOf }),
-		step(`^no answer has the text "([^"]+)"$`, func(sc *scenario) any { return sc.noneHas }),
-		step(`^the list "([^"]+)" shows "([^"]+)" (once|nowhere)$`, func(sc *scenario) any { return sc.listShows }),
-		step(`^a workspace of its own$`, func(sc *scenario) any { return sc.ownWorkspace }),
-		step(`^an organization of its own$`, func(sc *scenario) any { return sc.ownOrganization }),
-		step(`^things of a workspace$`, func(sc *scenario) any {
-			return func() { sc.aSync(1, "upsert") }
-		}),
-		step(`^things of an organization$`, func(sc *scenario) any { return sc.organizationThings }),
+		step(`^a client makes each call with (its own token|the workspace API key|the personal access token|no token):$`, (*scenario).callsEach),
+		step(`^a client makes each call with its own token and the Content-Type "([^"]*)":$`, (*scenario).callsTyped),
+		step(`^a client calls "GET (/[^"]*)" with each of:$`, (*scenario).callsWithEach),
+		step(`^each call is (answered|let in|refused as unauthenticated|refused|turned down)$`, (*scenario).callsWere),
+		step(`^each call is answered with (\d{3})(?: or (\d{3}))?$`, (*scenario).callsHaveStatus),
+		step(`^the status of each answer is one of "([a-z_, ]+)"$`, (*scenario).statusOneOf),
+		step(`^no answer has the text "([^"]+)"$`, (*scenario).noneHas),
+		step(`^the list "([^"]+)" shows "([^"]+)" (once|nowhere)$`, (*scenario).listShows),
+		step(`^a workspace of its own$`, (*scenario).ownWorkspace),
+		step(`^an organization of its own$`, (*scenario).ownOrganization),
+		step(`^things of a workspace$`, func(sc *scenario) { sc.aSync(1, "upsert") }),
+		step(`^things of an organization$`, (*scenario).organizationThings),
 	}
 }
 
@@ -204,8 +201,8 @@ func (sc *scenario) listShows(path, what, how string) error {
 // versionsSteps are for DEP: versions and what is deprecated (spec 9).
 func versionsSteps() []engine.Step {
 	return []engine.Step{
-		step(`^a client calls these addresses of the same host with its token:$`, func(sc *scenario) any { return sc.callsHost }),
-		step(`^none of them answers as the API$`, func(sc *scenario) any { return sc.noneIsAPI }),
+		step(`^a client calls these addresses of the same host with its token:$`, (*scenario).callsHost),
+		step(`^none of them answers as the API$`, (*scenario).noneIsAPI),
 	}
 }
 

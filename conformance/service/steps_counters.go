@@ -17,8 +17,8 @@ import (
 // countersSteps are for CNT: the counters of a run (spec 2.9).
 func countersSteps() []engine.Step {
 	return []engine.Step{
-		step(`^run (\d+) counts no record as updated$`, func(sc *scenario) any { return sc.countsNone }),
-		step(`^the counters of run (\d+) agree with its history$`, func(sc *scenario) any { return sc.countersAgree }),
+		step(`^run (\d+) counts no record as updated$`, (*scenario).countsNone),
+		step(`^the counters of run (\d+) agree with its history$`, (*scenario).countersAgree),
 	}
 }
 
@@ -52,10 +52,10 @@ func (sc *scenario) countersAgree(run int) error {
 // them but in the mailbox of a stand-in.
 func alertsSteps() []engine.Step {
 	return []engine.Step{
-		step(`^a workspace whose notices go to (\d+) address(?:es)?$`, func(sc *scenario) any { return sc.noticedWorkspace }),
-		step(`^a sync of (\d+) rows, (\d+) of them invalid, with:$`, func(sc *scenario) any { return sc.watchedSync }),
-		step(`^the source has (\d+) rows, (\d+) of them invalid$`, func(sc *scenario) any { return sc.rowsBecome }),
-		step(`^(no|\d+) e-mails? (?:has|have) come$`, func(sc *scenario) any { return sc.mailsHaveCome }),
+		step(`^a workspace whose notices go to (\d+) address(?:es)?$`, (*scenario).noticedWorkspace),
+		step(`^a sync of (\d+) rows, (\d+) of them invalid, with:$`, (*scenario).watchedSync),
+		step(`^the source has (\d+) rows, (\d+) of them invalid$`, (*scenario).rowsBecome),
+		step(`^(no|\d+) e-mails? (?:has|have) come$`, (*scenario).mailsHaveCome),
 	}
 }
 

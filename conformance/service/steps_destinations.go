@@ -18,16 +18,15 @@ import (
 // destinationsSteps are for DST: connections to destinations (spec 2.2).
 func destinationsSteps() []engine.Step {
 	return []engine.Step{
-		step(`^(?:a client makes )?a connection(?: whose URL ends in "([^"]+)")?(?: with the credentials (\{.+\}))?$`,
-			func(sc *scenario) any { return sc.aConnection }),
-		step(`^a client (fetches|lists|saves) the destination(?: again)?$`, func(sc *scenario) any { return sc.looksAtDestination }),
-		step(`^a client looks at the destination in every way$`, func(sc *scenario) any { return sc.looksInEveryWay }),
-		step(`^a client updates the destination with (\{.*\})$`, func(sc *scenario) any { return sc.updatesDestination }),
-		step(`^some step of the latest test failed(?: with "([^"]*)")?$`, func(sc *scenario) any { return sc.stepFailed }),
-		step(`^the service (?:calls|called) the endpoint with the token "(\{secret[a-z_]*\})"$`, func(sc *scenario) any { return sc.callsWithToken }),
-		step(`^the latest call of the service is test_connection$`, func(sc *scenario) any { return sc.latestIsTest }),
-		step(`^a webhook with every event$`, func(sc *scenario) any { return sc.aWebhook }),
-		step(`^a client looks at all that tells of the sync$`, func(sc *scenario) any { return sc.looksAtAll }),
+		step(`^(?:a client makes )?a connection(?: whose URL ends in "([^"]+)")?(?: with the credentials (\{.+\}))?$`, (*scenario).aConnection),
+		step(`^a client (fetches|lists|saves) the destination(?: again)?$`, (*scenario).looksAtDestination),
+		step(`^a client looks at the destination in every way$`, (*scenario).looksInEveryWay),
+		step(`^a client updates the destination with (\{.*\})$`, (*scenario).updatesDestination),
+		step(`^some step of the latest test failed(?: with "([^"]*)")?$`, (*scenario).stepFailed),
+		step(`^the service (?:calls|called) the endpoint with the token "(\{secret[a-z_]*\})"$`, (*scenario).callsWithToken),
+		step(`^the latest call of the service is test_connection$`, (*scenario).latestIsTest),
+		step(`^a webhook with every event$`, (*scenario).aWebhook),
+		step(`^a client looks at all that tells of the sync$`, (*scenario).looksAtAll),
 	}
 }
 

@@ -19,14 +19,14 @@ import (
 // envelopeSteps look at the requests that the service sends (spec 4.2).
 func envelopeSteps() []engine.Step {
 	return []engine.Step{
-		step(`^the calls of the service are POSTs of one JSON-RPC request each$`, func(sc *scenario) any { return sc.requestsAreWhole }),
-		step(`^the calls of the service have ids of their own$`, func(sc *scenario) any { return sc.idsAreUnique }),
-		step(`^the calls of the service have their members in the order "([^"]*)"$`, func(sc *scenario) any { return sc.membersInOrder }),
-		step(`^the calls of the service go to the URL of the connection$`, func(sc *scenario) any { return sc.callsGoToURL }),
-		step(`^the calls of the service share connections of the network$`, func(sc *scenario) any { return sc.connectionsAreKept }),
-		step(`^every call of "([a-z_]+)" has exactly the members "([^"]*)" in "([^"]*)"$`, func(sc *scenario) any { return sc.hasMembers }),
-		step(`^every call of "([a-z_]+)" has (an integer|an array) in "([^"]*)"$`, func(sc *scenario) any { return sc.hasType }),
-		step(`^the service calls no method but "([^"]*)"$`, func(sc *scenario) any { return sc.onlyMethods }),
+		step(`^the calls of the service are POSTs of one JSON-RPC request each$`, (*scenario).requestsAreWhole),
+		step(`^the calls of the service have ids of their own$`, (*scenario).idsAreUnique),
+		step(`^the calls of the service have their members in the order "([^"]*)"$`, (*scenario).membersInOrder),
+		step(`^the calls of the service go to the URL of the connection$`, (*scenario).callsGoToURL),
+		step(`^the calls of the service share connections of the network$`, (*scenario).connectionsAreKept),
+		step(`^every call of "([a-z_]+)" has exactly the members "([^"]*)" in "([^"]*)"$`, (*scenario).hasMembers),
+		step(`^every call of "([a-z_]+)" has (an integer|an array) in "([^"]*)"$`, (*scenario).hasType),
+		step(`^the service calls no method but "([^"]*)"$`, (*scenario).onlyMethods),
 	}
 }
 
@@ -141,9 +141,9 @@ func (sc *scenario) idsAreUnique() error {
 // transportSteps look at the calls as HTTP requests (spec 4.2).
 func transportSteps() []engine.Step {
 	return []engine.Step{
-		step(`^(every|no) call of the service has the header "([^"]*)"(?: with "([^"]*)")?$`, func(sc *scenario) any { return sc.callsHaveHeader }),
-		step(`^a client connects a destination that answers in the encoding "gzip"$`, func(sc *scenario) any { return sc.connectsPacked }),
-		step(`^a client connects a destination that answers with a redirect of status "(\d{3})"$`, func(sc *scenario) any { return sc.connectsRedirect }),
+		step(`^(every|no) call of the service has the header "([^"]*)"(?: with "([^"]*)")?$`, (*scenario).callsHaveHeader),
+		step(`^a client connects a destination that answers in the encoding "gzip"$`, (*scenario).connectsPacked),
+		step(`^a client connects a destination that answers with a redirect of status "(\d{3})"$`, (*scenario).connectsRedirect),
 	}
 }
 

@@ -16,14 +16,14 @@ import (
 // failuresSteps are for FLT: the form of answers, and refused calls (spec 2, 4, 7.1).
 func failuresSteps() []engine.Step {
 	return []engine.Step{
-		step(`^what these calls show:$`, func(sc *scenario) any { return sc.remembers }),
-		step(`^these calls show the same as before$`, func(sc *scenario) any { return sc.showsTheSame }),
-		step(`^each answer is JSON, and says so$`, func(sc *scenario) any { return sc.answersAreJSON }),
-		step(`^each answer has a status$`, func(sc *scenario) any { return sc.answersHaveSomeStatus }),
-		step(`^each answer says what is wrong in "message"$`, func(sc *scenario) any { return sc.messagesAreGiven }),
-		step(`^each identifier is an integer$`, func(sc *scenario) any { return sc.identifiersAreIntegers }),
-		step(`^each time is ISO 8601 in UTC$`, func(sc *scenario) any { return sc.timesAreUTC }),
-		step(`^each field name is in snake case$`, func(sc *scenario) any { return sc.namesAreSnakeCase }),
+		step(`^what these calls show:$`, (*scenario).remembers),
+		step(`^these calls show the same as before$`, (*scenario).showsTheSame),
+		step(`^each answer is JSON, and says so$`, (*scenario).answersAreJSON),
+		step(`^each answer has a status$`, (*scenario).answersHaveSomeStatus),
+		step(`^each answer says what is wrong in "message"$`, (*scenario).messagesAreGiven),
+		step(`^each identifier is an integer$`, (*scenario).identifiersAreIntegers),
+		step(`^each time is ISO 8601 in UTC$`, (*scenario).timesAreUTC),
+		step(`^each field name is in snake case$`, (*scenario).namesAreSnakeCase),
 	}
 }
 

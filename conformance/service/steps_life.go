@@ -14,21 +14,19 @@ import (
 // lifeSteps are for LIFE: schedules, pauses and the life of a run (spec 2.6, 3).
 func lifeSteps() []engine.Step {
 	return []engine.Step{
-		step(`^a sync that runs "([a-z_]+)" and is due in 2 minutes$`, func(sc *scenario) any { return sc.scheduledSync }),
-		step(`^another sync that runs after it$`, func(sc *scenario) any { return sc.followingSync }),
-		step(`^a client pauses the sync$`, func(sc *scenario) any { return sc.pauses }),
-		step(`^the first sync runs$`, func(sc *scenario) any {
-			return func() { sc.runs(sc.syncs[0]) }
-		}),
-		step(`^the sync has run (\d+) times?$`, func(sc *scenario) any { return sc.hasRun }),
-		step(`^each run was due at the time of its schedule$`, func(sc *scenario) any { return sc.dueInTime }),
-		step(`^each run says that the schedule started it$`, func(sc *scenario) any { return sc.saysWhy }),
-		step(`^a run that waits for the destination$`, func(sc *scenario) any { return sc.waitingRun }),
-		step(`^a client triggers the sync once more$`, func(sc *scenario) any { return sc.triggersAgain }),
-		step(`^a client cancels the run$`, func(sc *scenario) any { return sc.cancels }),
-		step(`^the destination answers again$`, func(sc *scenario) any { return sc.answersAgain }),
-		step(`^the (first|second) run (is|ends) (working|completed|skipped|canceled)$`, func(sc *scenario) any { return sc.comesTo }),
-		step(`^the destination gets no further batch$`, func(sc *scenario) any { return sc.noFurther }),
+		step(`^a sync that runs "([a-z_]+)" and is due in 2 minutes$`, (*scenario).scheduledSync),
+		step(`^another sync that runs after it$`, (*scenario).followingSync),
+		step(`^a client pauses the sync$`, (*scenario).pauses),
+		step(`^the first sync runs$`, func(sc *scenario) { sc.runs(sc.syncs[0]) }),
+		step(`^the sync has run (\d+) times?$`, (*scenario).hasRun),
+		step(`^each run was due at the time of its schedule$`, (*scenario).dueInTime),
+		step(`^each run says that the schedule started it$`, (*scenario).saysWhy),
+		step(`^a run that waits for the destination$`, (*scenario).waitingRun),
+		step(`^a client triggers the sync once more$`, (*scenario).triggersAgain),
+		step(`^a client cancels the run$`, (*scenario).cancels),
+		step(`^the destination answers again$`, (*scenario).answersAgain),
+		step(`^the (first|second) run (is|ends) (working|completed|skipped|canceled)$`, (*scenario).comesTo),
+		step(`^the destination gets no further batch$`, (*scenario).noFurther),
 	}
 }
 

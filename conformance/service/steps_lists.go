@@ -17,19 +17,18 @@ import (
 // listsSteps are for LST: the list envelope and its limits (spec 2.1, 8).
 func listsSteps() []engine.Step {
 	return []engine.Step{
-		step(`^lists that nobody else adds to$`, func(sc *scenario) any { return sc.usesSharedLists }),
-		step(`^a client reads each list(?: with "([^"]*)")?$`, func(sc *scenario) any { return sc.readsEach }),
-		step(`^a client reads each list page by page$`, func(sc *scenario) any { return sc.readsAll }),
-		step(`^a client reads these lists:$`, func(sc *scenario) any { return sc.readsThese }),
-		step(`^each answer is a list envelope$`, func(sc *scenario) any { return sc.envelopes }),
-		step(`^"([a-z_]+)" of each list is (an integer|an integer or null)$`,
-			func(sc *scenario) any { return sc.memberIs }),
-		step(`^"([a-z_]+)" of each list is right$`, func(sc *scenario) any { return sc.memberIsRight }),
-		step(`^each page holds as many records as there are for it$`, func(sc *scenario) any { return sc.pagesAreFull }),
-		step(`^each record stands on one page$`, func(sc *scenario) any { return sc.eachOnce }),
-		step(`^each list stands in the order of creation, the (newest|oldest) first$`, func(sc *scenario) any { return sc.inOrder }),
-		step(`^each list shows the same records both times$`, func(sc *scenario) any { return sc.sameRecords }),
-		step(`^the member next of "([^"]*)" leads to the next page, and ends with null$`, func(sc *scenario) any { return sc.nextLeads }),
+		step(`^lists that nobody else adds to$`, (*scenario).usesSharedLists),
+		step(`^a client reads each list(?: with "([^"]*)")?$`, (*scenario).readsEach),
+		step(`^a client reads each list page by page$`, (*scenario).readsAll),
+		step(`^a client reads these lists:$`, (*scenario).readsThese),
+		step(`^each answer is a list envelope$`, (*scenario).envelopes),
+		step(`^"([a-z_]+)" of each list is (an integer|an integer or null)$`, (*scenario).memberIs),
+		step(`^"([a-z_]+)" of each list is right$`, (*scenario).memberIsRight),
+		step(`^each page holds as many records as there are for it$`, (*scenario).pagesAreFull),
+		step(`^each record stands on one page$`, (*scenario).eachOnce),
+		step(`^each list stands in the order of creation, the (newest|oldest) first$`, (*scenario).inOrder),
+		step(`^each list shows the same records both times$`, (*scenario).sameRecords),
+		step(`^the member next of "([^"]*)" leads to the next page, and ends with null$`, (*scenario).nextLeads),
 	}
 }
 

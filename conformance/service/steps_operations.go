@@ -19,17 +19,17 @@ import (
 // operationsSteps are for OPER: operations and strategies end to end (spec 4.2, 2.6).
 func operationsSteps() []engine.Step {
 	return []engine.Step{
-		step(`^a sync with operation "([a-z]+)"(?: and mirror_strategy "([a-z_]+)")? of$`, func(sc *scenario) any { return sc.aSyncOf }),
-		step(`^the source then holds$`, func(sc *scenario) any { return sc.sourceHolds }),
-		step(`^the destination already holds$`, func(sc *scenario) any { return sc.alreadyHolds }),
-		step(`^the sync no longer maps "([a-z]+)"$`, func(sc *scenario) any { return sc.unmaps }),
-		step(`^the sync is (made|refused)$`, func(sc *scenario) any { return sc.syncIs }),
-		step(`^run (\d+) is (completed|failed)$`, func(sc *scenario) any { return sc.runIs }),
-		step(`^run (\d+) sends$`, func(sc *scenario) any { return sc.runSends }),
-		step(`^run (\d+) sends nothing$`, func(sc *scenario) any { return sc.runSendsNothing }),
-		step(`^no record of run (\d+) has the (field|identifier) "([^"]*)"( twice)?$`, func(sc *scenario) any { return sc.noRecordHas }),
-		step(`^the destination holds$`, func(sc *scenario) any { return sc.destinationHolds }),
-		step(`^no batch of run (\d+) has the operation "([a-z]+)"$`, func(sc *scenario) any { return sc.noBatchIs }),
+		step(`^a sync with operation "([a-z]+)"(?: and mirror_strategy "([a-z_]+)")? of$`, (*scenario).aSyncOf),
+		step(`^the source then holds$`, (*scenario).sourceHolds),
+		step(`^the destination already holds$`, (*scenario).alreadyHolds),
+		step(`^the sync no longer maps "([a-z]+)"$`, (*scenario).unmaps),
+		step(`^the sync is (made|refused)$`, (*scenario).syncIs),
+		step(`^run (\d+) is (completed|failed)$`, (*scenario).runIs),
+		step(`^run (\d+) sends$`, (*scenario).runSends),
+		step(`^run (\d+) sends nothing$`, (*scenario).runSendsNothing),
+		step(`^no record of run (\d+) has the (field|identifier) "([^"]*)"( twice)?$`, (*scenario).noRecordHas),
+		step(`^the destination holds$`, (*scenario).destinationHolds),
+		step(`^no batch of run (\d+) has the operation "([a-z]+)"$`, (*scenario).noBatchIs),
 	}
 }
 

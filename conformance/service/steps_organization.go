@@ -17,13 +17,11 @@ import (
 // organizationSteps are for ORG: workspaces, users and invitations (spec 2.13, 2.14).
 func organizationSteps() []engine.Step {
 	return []engine.Step{
-		step(`^a member of the organization$`, func(sc *scenario) any {
-			return func() { sc.joined() }
-		}),
-		step(`^two workspaces$`, func(sc *scenario) any { return sc.twoWorkspaces }),
-		step(`^another organization with a workspace$`, func(sc *scenario) any { return sc.anotherOrganization }),
-		step(`^the invited person claims the invitation to the (organization|workspace)$`, func(sc *scenario) any { return sc.claims }),
-		step(`^the (?:member|invited person) has the role "([a-z]+)" in the (organization|workspace)$`, func(sc *scenario) any { return sc.memberHasRole }),
+		step(`^a member of the organization$`, func(sc *scenario) { sc.joined() }),
+		step(`^two workspaces$`, (*scenario).twoWorkspaces),
+		step(`^another organization with a workspace$`, (*scenario).anotherOrganization),
+		step(`^the invited person claims the invitation to the (organization|workspace)$`, (*scenario).claims),
+		step(`^the (?:member|invited person) has the role "([a-z]+)" in the (organization|workspace)$`, (*scenario).memberHasRole),
 	}
 }
 

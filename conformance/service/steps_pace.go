@@ -17,26 +17,23 @@ import (
 // paceSteps are for PACE: speed, parallelism and the limit of a connection (spec 4.2, 8).
 func paceSteps() []engine.Step {
 	return slices.Concat(limitSteps(), []engine.Step{
-		step(`^(a destination that|the destination then) takes (\d+) records? in a batch, (\d+) batch(?:es)? at once and (\d+) records per second$`,
-			func(sc *scenario) any { return sc.takesAtMost }),
-		step(`^each batch takes (\d+) ms$`, func(sc *scenario) any {
-			return func(ms int) {
-				sc.dest.behaves(methodIs(rpc.MethodSyncBatch, func(_ *endpoint.Call, r *endpoint.Reply) {
-					r.Before = after(time.Duration(ms) * time.Millisecond)
-				}))
-			}
+		step(`^(a destination that|the destination then) takes (\d+) records? in a batch, (\d+) batch(?:es)? at once and (\d+) records per second$`, (*scenario).takesAtMost),
+		step(`^each batch takes (\d+) ms$`, func(sc *scenario, ms int) {
+			sc.dest.behaves(methodIs(rpc.MethodSyncBatch, func(_ *endpoint.Call, r *endpoint.Reply) {
+				r.Before = after(time.Duration(ms) * time.Millisecond)
+			}))
 		}),
-		step(`^no batch is answered before (\d+) batches( of each sync)? are under way$`, func(sc *scenario) any { return sc.holdsBatches }),
-		step(`^all syncs run at once$`, func(sc *scenario) any { return sc.allRun }),
-		step(`^the sync runs with each of these answers to get_sync_speed:$`, func(sc *scenario) any { return sc.runsWithSpeeds }),
+		step(`^no batch is answered before (\d+) batches( of each sync)? are under way$`, (*scenario).holdsBatches),
+		step(`^all syncs run at once$`, (*scenario).allRun),
+		step(`^the sync runs with each of these answers to get_sync_speed:$`, (*scenario).runsWithSpeeds),
 
-		step(`^every run asks get_sync_speed before its first batch$`, func(sc *scenario) any { return sc.speedIsAsked }),
-		step(`^no batch( of run \d+)? has more than (\d+) records?$`, func(sc *scenario) any { return sc.batchesAreSmall }),
-		step(`^at most (\d+) batches( of each sync)? are under way at once$`, func(sc *scenario) any { return sc.fewAtOnce }),
-		step(`^(\d+) batches are under way at once$`, func(sc *scenario) any { return sc.manyAtOnce }),
-		step(`^batches of (\d+) syncs are under way at once$`, func(sc *scenario) any { return sc.syncsAtOnce }),
-		step(`^no second brings more than (\d+) records$`, func(sc *scenario) any { return sc.slowRecords }),
-		step(`^every run fails without a batch$`, func(sc *scenario) any { return sc.runsFail }),
+		step(`^every run asks get_sync_speed before its first batch$`, (*scenario).speedIsAsked),
+		step(`^no batch( of run \d+)? has more than (\d+) records?$`, (*scenario).batchesAreSmall),
+		step(`^at most (\d+) batches( of each sync)? are under way at once$`, (*scenario).fewAtOnce),
+		step(`^(\d+) batches are under way at once$`, (*scenario).manyAtOnce),
+		step(`^batches of (\d+) syncs are under way at once$`, (*scenario).syncsAtOnce),
+		step(`^no second brings more than (\d+) records$`, (*scenario).slowRecords),
+		step(`^every run fails without a batch$`, (*scenario).runsFail),
 	})
 }
 
@@ -223,14 +220,15 @@ func (sc *scenario) slowRecords(limit int) error {
 	}
 	most, within := endpoint.Densest(batches, endpoint.CountRecords, judgedSecond)
 	if most > limit {
-		sc.brokenCall(fmt.Sprintf("at most %s within a second", quantity.Count(limit, "record")), fmt.Sprintf("%s within %s", quantity.Count(most, "record"), lasting(within)), within...)
+		sc.tooDense(limit, "record", most, within)
 	}
 	return sc.HeldBy("%s, at most %d within %s", quantity.Count(total, "record"), most, judgedSecond)
 }
 
-// lasting is how long after the first the last of the calls came.
-func lasting(calls []*endpoint.Call) time.Duration {
-	return calls[len(calls)-1].Came.Sub(calls[0].Came).Round(time.Millisecond)
+// tooDense adds a finding about calls that bring more within a second than a limit.
+func (sc *scenario) tooDense(limit int, noun string, n int, within []*endpoint.Call) {
+	lasting := within[len(within)-1].Came.Sub(within[0].Came).Round(time.Millisecond)
+	sc.brokenCall(fmt.Sprintf("at most %s within a second", quantity.Count(limit, noun)), fmt.Sprintf("%s within %s", quantity.Count(n, noun), lasting), within...)
 }
 
 func (sc *scenario) runsFail() error {

@@ -20,18 +20,18 @@ import (
 // planningSteps are for PLAN: planning and caching (spec 4.2).
 func planningSteps() []engine.Step {
 	return []engine.Step{
-		step(`^(?:the|every) connection test has (passed|failed)$`, func(sc *scenario) any { return sc.testsHave }),
-		step(`^the connection test says "([^"]*)"$`, func(sc *scenario) any { return sc.testSays }),
-		step(`^the run says "([^"]*)"$`, func(sc *scenario) any { return sc.runSays }),
-		step(`^the service calls "([a-z_]+)" first$`, func(sc *scenario) any { return sc.callsFirst }),
-		step(`^the Auth Token of the connection becomes "([^"]*)"$`, func(sc *scenario) any { return sc.tokenBecomes }),
-		step(`^a destination with these objects:$`, func(sc *scenario) any { return sc.withObjects }),
-		step(`^a client makes a sync of "([^"]*)" with operation "([a-z]+)" into "([^"]*)"$`, func(sc *scenario) any { return sc.makesSync }),
-		step(`^the destination tells (of|nothing of) the field "([^"]*)"$`, func(sc *scenario) any { return sc.tellsField }),
-		step(`^(\d+[a-z]) pass$`, func(sc *scenario) any { return sc.advance }),
-		step(`^a client refreshes the objects of the destination$`, func(sc *scenario) any { return sc.refreshes }),
-		step(`^the service shows the field "([^"]*)" of "([^"]*)"$`, func(sc *scenario) any { return sc.showsField }),
-		step(`^no run but the first calls "([^"]*)" before its first batch$`, func(sc *scenario) any { return sc.runsCall }),
+		step(`^(?:the|every) connection test has (passed|failed)$`, (*scenario).testsHave),
+		step(`^the connection test says "([^"]*)"$`, (*scenario).testSays),
+		step(`^the run says "([^"]*)"$`, (*scenario).runSays),
+		step(`^the service calls "([a-z_]+)" first$`, (*scenario).callsFirst),
+		step(`^the Auth Token of the connection becomes "([^"]*)"$`, (*scenario).tokenBecomes),
+		step(`^a destination with these objects:$`, (*scenario).withObjects),
+		step(`^a client makes a sync of "([^"]*)" with operation "([a-z]+)" into "([^"]*)"$`, (*scenario).makesSync),
+		step(`^the destination tells (of|nothing of) the field "([^"]*)"$`, (*scenario).tellsField),
+		step(`^(\d+[a-z]) pass$`, (*scenario).advance),
+		step(`^a client refreshes the objects of the destination$`, (*scenario).refreshes),
+		step(`^the service shows the field "([^"]*)" of "([^"]*)"$`, (*scenario).showsField),
+		step(`^no run but the first calls "([^"]*)" before its first batch$`, (*scenario).runsCall),
 	}
 }
 

@@ -1,23 +1,32 @@
 package service
 
 import (
+	"encoding/json"
 	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/destkit/destkit/conformance/internal/engine"
+	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
 // repliesSteps are for RPLY: replies that break the protocol (spec 7.2).
 func repliesSteps() []engine.Step {
 	return []engine.Step{
-		step(`^a client connects a destination that answers "([a-z_]+)" with each of:$`, func(sc *scenario) any { return sc.connectsEach }),
-		step(`^each connection shows the object "([^"]*)"$`, func(sc *scenario) any { return sc.eachShows }),
-		step(`^a sync into "([^"]*)" is refused for each connection$`, func(sc *scenario) any { return sc.eachRefusesSync }),
-		step(`^a sync of a record for each of these replies to "sync_batch":$`, func(sc *scenario) any { return sc.syncOfReplies }),
-		step(`^the destination answers (every|the first) "([a-z_]+)"(?: with record "([^"]*)")? with (.+)$`, func(sc *scenario) any { return sc.answersCall }),
+		step(`^a client connects a destination that answers "([a-z_]+)" with each of:$`, (*scenario).connectsEach),
+		step(`^each connection shows the object "([^"]*)"$`, (*scenario).eachShows),
+		step(`^a sync into "([^"]*)" is refused for each connection$`, (*scenario).eachRefusesSync),
+		step(`^a sync of a record for each of these replies to "sync_batch":$`, (*scenario).syncOfReplies),
+		step(`^the destination answers (every|the first) "([a-z_]+)"(?: with record "([^"]*)")? with (.+)$`, (*scenario).answersCall),
 	}
 }
 
@@ -68,4 +77,201 @@ func (sc *scenario) syncOfReplies(t *engine.Table) {
 		}),
 	})
 	sc.aSync(len(replies)+1, rpc.OperationUpsert)
+}
+
+// refusal is the message of every failure that is made up.
+const refusal = "zz-conf refuses this"
+
+// answered is a reply as it stands in a feature file: in words, or as a text, after
+// "HTTP 500" one that comes with that status. {id} is the id of the request as JSON,
+// {result} the simulator's own result.
+func answered(text string, c *endpoint.Call) *endpoint.Reply {
+	text, failed := strings.CutPrefix(text, "HTTP 500")
+	switch {
+	case text == "no reply":
+		return &endpoint.Reply{Cut: true}
+	case text == "no reply, but stores it":
+		return &endpoint.Reply{Store: true, Cut: true}
+	case text == "an error object":
+		text = `{"jsonrpc":"2.0","id":{id},"error":{"code":-32050,"message":"` + refusal + `"}}`
+	case text == "" && failed:
+		text = `{"message":"` + refusal + `"}`
+	}
+	status := http.StatusOK
+	if failed {
+		status = http.StatusInternalServerError
+	}
+	id := jsonvalue.Raw(c.JSON.Get("id"))
+	fill := func(result string) []byte {
+		return []byte(strings.NewReplacer("{id}", id, "{result}", result).Replace(text))
+	}
+	if !strings.Contains(text, "{result}") {
+		return &endpoint.Reply{Status: status, Body: fill("")}
+	}
+	return &endpoint.Reply{Edit: func(body []byte, _ http.Header) []byte {
+		n, err := wire.Parse(body)
+		if err != nil || n.Get("result") == nil {
+			return fill("{}")
+		}
+		return fill(jsonvalue.Raw(n.Get("result")))
+	}}
+}
+
+// answersCall lets calls of a method, those with a record alone where one is named, be
+// answered in another way.
+func (sc *scenario) answersCall(which, method, id, text string) {
+	sc.someDestination()
+	var n atomic.Int64
+	sc.dest.behaves(methodIs(method, func(c *endpoint.Call, r *endpoint.Reply) {
+		if id != "" && !slices.Contains(identifiersIn(c), id) || which == "the first" && n.Add(1) > 1 {
+			return
+		}
+		*r = *answered(text, c)
+	}))
+}
+
+// recordFaults are how a destination answers single records in place of a well one.
+type recordFaults struct {
+	endpoint *endpoint.Endpoint
+	mu       sync.Mutex
+	records  []*recordFault
+	reversed bool // results come in the order c, b, a
+}
+
+// recordFault is for one identifier.
+type recordFault struct {
+	id, kind string
+	once     bool
+	over     bool
+}
+
+// answersRecord adds a fault to the destination of the scenario.
+func (sc *scenario) answersRecord(id, kind, once string) {
+	sc.addFault(func(m *recordFaults) {
+		m.records = append(m.records, &recordFault{id: id, kind: kind, once: once != ""})
+	})
+}
+
+func (sc *scenario) addFault(add func(*recordFaults)) {
+	sc.someDestination()
+	m := sc.dest.faults
+	if m == nil {
+		m = &recordFaults{endpoint: sc.dest.Endpoint}
+		sc.dest.faults = m
+		sc.dest.SetScript(forMethod(rpc.MethodSyncBatch, m.batch))
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	add(m)
+}
+
+// isWell lets the destination answer as its simulator does.
+func (sc *scenario) isWell() {
+	sc.dest.faults = nil
+	sc.dest.SetScript(nil)
+}
+
+// identifiersIn are the texts of the identifiers of batches.
+func identifiersIn(batches ...*endpoint.Call) []string {
+	return lists.Of(unpack(batches), func(r sent) string { return r.identifier })
+}
+
+// batch lets the simulator store what is not refused, and makes the results of
+// the rest up.
+func (m *recordFaults) batch(c *endpoint.Call) *endpoint.Reply {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var kept []json.RawMessage
+	special := map[string]string{}
+	records := unpack([]*endpoint.Call{c})
+	for i, r := range records {
+		at := slices.IndexFunc(m.records, func(one *recordFault) bool { return one.id == r.identifier && !one.over })
+		if at < 0 {
+			kept = append(kept, c.Records()[i].Raw)
+			continue
+		}
+		special[r.identifier], m.records[at].over = m.records[at].kind, m.records[at].once
+	}
+	stored := m.stored(c, kept)
+	results := []any{}
+	for _, r := range records {
+		identifier := r.fields[activeIdentifier(c)]
+		failure := map[string]any{"identifier": identifier, "success": false, "error_message": refusal}
+		switch kind := special[r.identifier]; {
+		case kind == "a refusal":
+			results = append(results, failure)
+		case kind == "success and failure":
+			results = append(results, map[string]any{"identifier": identifier, "success": true}, failure)
+		case kind == "" && stored[string(identifier)] != nil:
+			results = append(results, stored[string(identifier)])
+		}
+	}
+	if m.reversed {
+		slices.Reverse(results)
+	}
+	return &endpoint.Reply{Body: jsonvalue.Encode(map[string]any{"jsonrpc": "2.0", "id": c.ID, "result": map[string]any{"record_results": results}})}
+}
+
+// stored hands records to the simulator; its results by the text of their
+// identifiers.
+func (m *recordFaults) stored(c *endpoint.Call, records []json.RawMessage) map[string]json.RawMessage {
+	out := map[string]json.RawMessage{}
+	if len(records) == 0 {
+		return out
+	}
+	reply, err := wire.Parse(m.endpoint.CarryOut(jsonvalue.Encode(map[string]any{
+		"jsonrpc": "2.0", "method": c.Method, "id": c.ID,
+		"params": map[string]any{"sync_plan": json.RawMessage(c.Param("sync_plan").Raw), "records": records},
+	})))
+	if err != nil {
+		return out
+	}
+	for _, r := range jsonvalue.Items(reply.Get("result", "record_results")) {
+		out[jsonvalue.Raw(r.Get("identifier"))] = r.Raw
+	}
+	return out
+}
+
+// twist changes how one call is answered; r begins as what the simulator
+// answers by itself.
+type twist func(c *endpoint.Call, r *endpoint.Reply)
+
+// behaves adds a twist to those that the destination has already.
+func (d *destination) behaves(m twist) { d.WrapScript(m) }
+
+// methodIs limits a twist to a JSON-RPC method.
+func methodIs(method string, m twist) twist {
+	return func(c *endpoint.Call, r *endpoint.Reply) {
+		if c.Method == method {
+			m(c, r)
+		}
+	}
+}
+
+// counted limits a twist to the calls of a method from the first-th to the
+// last-th that come from now on; 0 is no end.
+func counted(method string, first, last int64, m twist) twist {
+	var n atomic.Int64
+	return methodIs(method, func(c *endpoint.Call, r *endpoint.Reply) {
+		if i := n.Add(1); i >= first && (last == 0 || i <= last) {
+			m(c, r)
+		}
+	})
+}
+
+// forMethod answers one method in place of the simulator.
+func forMethod(method string, play func(*endpoint.Call) *endpoint.Reply) func(*endpoint.Call) *endpoint.Reply {
+	return func(c *endpoint.Call) *endpoint.Reply {
+		if c.Method != method && method != anyMethod {
+			return nil
+		}
+		return play(c)
+	}
+}
+
+// after is a channel that is closed in a while.
+func after(d time.Duration) <-chan struct{} {
+	done := make(chan struct{})
+	time.AfterFunc(d, func() { close(done) })
+	return done
 }

@@ -19,20 +19,18 @@ import (
 // 7.2.4, 7.2.5, 4.2).
 func retriesSteps() []engine.Step {
 	return []engine.Step{
-		step(`^the destination answers record "([^"]*)" with (a refusal|no result|success and failure)( once)?$`, func(sc *scenario) any { return sc.answersRecord }),
-		step(`^the destination gives results in reverse order$`, func(sc *scenario) any {
-			return func() { sc.addFault(func(m *recordFaults) { m.reversed = true }) }
-		}),
-		step(`^the destination is well again$`, func(sc *scenario) any { return sc.isWell }),
-		step(`^the sync runs with force_full_sync in the query$`, func(sc *scenario) any { return sc.runsInFull }),
-		step(`^the URL of the destination changes$`, func(sc *scenario) any { return sc.moves }),
-		step(`^the sync also maps "([a-z]+)"$`, func(sc *scenario) any { return sc.mapsAlso }),
-		step(`^time passes until another run of the sync has ended$`, func(sc *scenario) any { return sc.anotherRun }),
-		step(`^(?:run (\d+)|the sync) sends "([^"]*)" (once|more than once)$`, func(sc *scenario) any { return sc.sendsSoOften }),
-		step(`^run (\d+) is (a full sync with its reason|no full sync)$`, func(sc *scenario) any { return sc.runIsFull }),
-		step(`^the history of run (\d+) shows record "([^"]*)" as (succeeded|rejected)( with its message)?$`, func(sc *scenario) any { return sc.historyShows }),
-		step(`^the history of run (\d+) with status "([a-z]+)" is$`, func(sc *scenario) any { return sc.historyOf }),
-		step(`^the waits between the batches of run (\d+) grow$`, func(sc *scenario) any { return sc.waitsGrow }),
+		step(`^the destination answers record "([^"]*)" with (a refusal|no result|success and failure)( once)?$`, (*scenario).answersRecord),
+		step(`^the destination gives results in reverse order$`, func(sc *scenario) { sc.addFault(func(m *recordFaults) { m.reversed = true }) }),
+		step(`^the destination is well again$`, (*scenario).isWell),
+		step(`^the sync runs with force_full_sync in the query$`, (*scenario).runsInFull),
+		step(`^the URL of the destination changes$`, (*scenario).moves),
+		step(`^the sync also maps "([a-z]+)"$`, (*scenario).mapsAlso),
+		step(`^time passes until another run of the sync has ended$`, (*scenario).anotherRun),
+		step(`^(?:run (\d+)|the sync) sends "([^"]*)" (once|more than once)$`, (*scenario).sendsSoOften),
+		step(`^run (\d+) is (a full sync with its reason|no full sync)$`, (*scenario).runIsFull),
+		step(`^the history of run (\d+) shows record "([^"]*)" as (succeeded|rejected)( with its message)?$`, (*scenario).historyShows),
+		step(`^the history of run (\d+) with status "([a-z]+)" is$`, (*scenario).historyOf),
+		step(`^the waits between the batches of run (\d+) grow$`, (*scenario).waitsGrow),
 	}
 }
 

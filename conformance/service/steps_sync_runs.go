@@ -17,19 +17,15 @@ import (
 // runSteps are for RUN: executions of syncs (spec 2.9).
 func runSteps() []engine.Step {
 	return []engine.Step{
-		step(`^a destination$`, func(sc *scenario) any {
-			return func() { sc.connect(connecting{}) }
-		}),
-		step(`^a sync of (\d+) records with operation "([a-z]+)"$`, func(sc *scenario) any { return sc.aSync }),
-		step(`^the sync runs$`, func(sc *scenario) any { return sc.theSyncRuns }),
-		step(`^every record of the source is in the destination$`, func(sc *scenario) any { return sc.allArrived }),
-		step(`^the destination holds its batches back$`, func(sc *scenario) any { return sc.batchesWait }),
-		step(`^the endpoint gives no answer to any batch$`, func(sc *scenario) any {
-			return func() { sc.answersCall("every", rpc.MethodSyncBatch, "", "no reply") }
-		}),
-		step(`^the list "([^"]+)" shows both runs as they are read by their ids$`, func(sc *scenario) any { return sc.runsListed }),
-		step(`^a batch of the run is under way$`, func(sc *scenario) any { return sc.batchCame }),
-		step(`^(?:the run|run (\d+)) shows:$`, func(sc *scenario) any { return sc.runShows }),
+		step(`^a destination$`, func(sc *scenario) { sc.connect(connecting{}) }),
+		step(`^a sync of (\d+) records with operation "([a-z]+)"$`, (*scenario).aSync),
+		step(`^the sync runs$`, (*scenario).theSyncRuns),
+		step(`^every record of the source is in the destination$`, (*scenario).allArrived),
+		step(`^the destination holds its batches back$`, (*scenario).batchesWait),
+		step(`^the endpoint gives no answer to any batch$`, func(sc *scenario) { sc.answersCall("every", rpc.MethodSyncBatch, "", "no reply") }),
+		step(`^the list "([^"]+)" shows both runs as they are read by their ids$`, (*scenario).runsListed),
+		step(`^a batch of the run is under way$`, (*scenario).batchCame),
+		step(`^(?:the run|run (\d+)) shows:$`, (*scenario).runShows),
 	}
 }
 

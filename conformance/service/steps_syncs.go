@@ -14,30 +14,26 @@ import (
 // syncsSteps are about syncs as resources (spec 2.6).
 func syncsSteps() []engine.Step {
 	return []engine.Step{
-		step(`^syncs that have:$`, func(sc *scenario) any { return sc.syncsHave }),
-		step(`^a sync$`, func(sc *scenario) any { return func() { sc.given(nil) } }),
-		step(`^a sync with:$`, func(sc *scenario) any { return sc.given }),
-		step(`^a client creates a sync with:$`, func(sc *scenario) any { return sc.clientCreates }),
-		step(`^a client creates a sync with each of these:$`, func(sc *scenario) any { return each(sc.clientCreates) }),
-		step(`^a client updates the sync with:$`, func(sc *scenario) any { return sc.clientUpdates }),
-		step(`^a client updates the sync with each of these:$`, func(sc *scenario) any { return each(sc.clientUpdates) }),
-		step(`^a client updates the sync with its required fields alone$`, func(sc *scenario) any { return sc.clientSendsRequired }),
+		step(`^syncs that have:$`, (*scenario).syncsHave),
+		step(`^a sync$`, func(sc *scenario) { sc.given(nil) }),
+		step(`^a sync with:$`, (*scenario).given),
+		step(`^a client creates a sync with:$`, (*scenario).clientCreates),
+		step(`^a client creates a sync with each of these:$`, func(sc *scenario, t *engine.Table) { each(t, sc.clientCreates) }),
+		step(`^a client updates the sync with:$`, (*scenario).clientUpdates),
+		step(`^a client updates the sync with each of these:$`, func(sc *scenario, t *engine.Table) { each(t, sc.clientUpdates) }),
+		step(`^a client updates the sync with its required fields alone$`, (*scenario).clientSendsRequired),
 
-		step(`^an object with (field ordering|append|advanced configuration|references|mirror alone)$`, func(sc *scenario) any { return sc.anObject }),
-		step(`^a destination that makes fields on write$`, func(sc *scenario) any { return sc.makesFields }),
-		step(`^a table of the source$`, func(sc *scenario) any { return sc.aTable }),
-		step(`^a client creates a sync with every key of its advanced configuration$`, func(sc *scenario) any { return sc.createsAdvanced }),
+		step(`^an object with (field ordering|append|advanced configuration|references|mirror alone)$`, (*scenario).anObject),
+		step(`^a destination that makes fields on write$`, (*scenario).makesFields),
+		step(`^a table of the source$`, (*scenario).aTable),
+		step(`^a client creates a sync with every key of its advanced configuration$`, (*scenario).createsAdvanced),
 
-		step(`^the sync shows:$`, func(sc *scenario) any { return sc.syncShows }),
-		step(`^every request is accepted$`, func(sc *scenario) any {
-			return func() error { return sc.allAre(accepted, "is accepted") }
-		}),
-		step(`^every request is refused$`, func(sc *scenario) any {
-			return func() error { return sc.allAre(refused, "is refused with a status from 400 to 499") }
-		}),
-		step(`^every sync shows what it was given$`, func(sc *scenario) any { return sc.allShown }),
-		step(`^the list "([^"]+)" shows the sync as it is read by its id$`, func(sc *scenario) any { return sc.syncListedAlike }),
-		step(`^every request is refused, or the sync does not show what was asked for$`, func(sc *scenario) any { return sc.noneShown }),
+		step(`^the sync shows:$`, (*scenario).syncShows),
+		step(`^every request is accepted$`, func(sc *scenario) error { return sc.allAre(accepted, "is accepted") }),
+		step(`^every request is refused$`, func(sc *scenario) error { return sc.allAre(refused, "is refused with a status from 400 to 499") }),
+		step(`^every sync shows what it was given$`, (*scenario).allShown),
+		step(`^the list "([^"]+)" shows the sync as it is read by its id$`, (*scenario).syncListedAlike),
+		step(`^every request is refused, or the sync does not show what was asked for$`, (*scenario).noneShown),
 	}
 }
 
@@ -116,11 +112,9 @@ func (sc *scenario) clientCreates(t *engine.Table) {
 }
 
 // each does something with every row of a table by itself.
-func each(do func(*engine.Table)) func(*engine.Table) {
-	return func(t *engine.Table) {
-		for _, row := range engine.Rows(t)[1:] {
-			do(engine.NewTable(engine.Rows(t)[0], row))
-		}
+func each(t *engine.Table, do func(*engine.Table)) {
+	for _, row := range engine.Rows(t)[1:] {
+		do(engine.NewTable(engine.Rows(t)[0], row))
 	}
 }
 

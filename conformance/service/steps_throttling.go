@@ -18,12 +18,11 @@ import (
 // throttlingSteps are for THR: 429 and Retry-After.
 func throttlingSteps() []engine.Step {
 	return []engine.Step{
-		step(`^the destination notes the time of every call$`, func(sc *scenario) any { return sc.timesCalls }),
-		step(`^calls? (\d+)(?: to (\d+))? of ([a-z_]+) (?:is|are) answered with status (\d{3})(?: and ([A-Za-z-]+) "([^"]*)")?$`,
-			func(sc *scenario) any { return sc.refusesCalls }),
+		step(`^the destination notes the time of every call$`, (*scenario).timesCalls),
+		step(`^calls? (\d+)(?: to (\d+))? of ([a-z_]+) (?:is|are) answered with status (\d{3})(?: and ([A-Za-z-]+) "([^"]*)")?$`, (*scenario).refusesCalls),
 
-		step(`^no call of the sync comes within (\d+) (seconds|ms) after status (\d{3})$`, func(sc *scenario) any { return sc.restsAfter }),
-		step(`^a call of the sync comes within (\d+) (seconds|ms) after status (\d{3})$`, func(sc *scenario) any { return sc.goesOnAfter }),
+		step(`^no call of the sync comes within (\d+) (seconds|ms) after status (\d{3})$`, (*scenario).restsAfter),
+		step(`^a call of the sync comes within (\d+) (seconds|ms) after status (\d{3})$`, (*scenario).goesOnAfter),
 	}
 }
 
@@ -131,11 +130,11 @@ func length(n int, unit string) time.Duration {
 // connection share (spec 8).
 func limitSteps() []engine.Step {
 	return []engine.Step{
-		step(`^every answer(?: from batch (\d+) on)? then has X-RateLimit-Limit "([^"]*)"$`, func(sc *scenario) any { return sc.limits }),
+		step(`^every answer(?: from batch (\d+) on)? then has X-RateLimit-Limit "([^"]*)"$`, (*scenario).limits),
 
-		step(`^no second after X-RateLimit-Limit "([^"]*)" brings more than (\d+) calls$`, func(sc *scenario) any { return sc.limitHolds }),
-		step(`^some second of the sync brings more than (\d+) calls$`, func(sc *scenario) any { return sc.notThrottled }),
-		step(`^every run completes$`, func(sc *scenario) any { return sc.runsComplete }),
+		step(`^no second after X-RateLimit-Limit "([^"]*)" brings more than (\d+) calls$`, (*scenario).limitHolds),
+		step(`^some second of the sync brings more than (\d+) calls$`, (*scenario).notThrottled),
+		step(`^every run completes$`, (*scenario).runsComplete),
 	}
 }
 
@@ -167,7 +166,7 @@ func (sc *scenario) limitHolds(limit string, most int) error {
 	}
 	n, within := endpoint.Densest(calls, endpoint.CountCall, judgedSecond)
 	if n > most {
-		sc.brokenCall(fmt.Sprintf("at most %s within a second", quantity.Count(most, "call")), fmt.Sprintf("%s within %s", quantity.Count(n, "call"), lasting(within)), within...)
+		sc.tooDense(most, "call", n, within)
 	}
 	return sc.HeldBy("%s, at most %d within %s", quantity.Count(len(calls), "call"), n, judgedSecond)
 }

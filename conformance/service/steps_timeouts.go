@@ -16,11 +16,11 @@ import (
 // timeoutsSteps are for TOUT: requests that take too long (spec 8).
 func timeoutsSteps() []engine.Step {
 	return []engine.Step{
-		step(`^the first call of ([a-z_]+) is (not answered|carried out, and answered only by half)$`, func(sc *scenario) any { return sc.stalls }),
-		step(`^a client connects a destination that does not answer ([a-z_]+)$`, func(sc *scenario) any { return sc.connectsSilent }),
+		step(`^the first call of ([a-z_]+) is (not answered|carried out, and answered only by half)$`, (*scenario).stalls),
+		step(`^a client connects a destination that does not answer ([a-z_]+)$`, (*scenario).connectsSilent),
 
-		step(`^the service gives the first call of ([a-z_]+) up$`, func(sc *scenario) any { return sc.givesUp }),
-		step(`^the records of the first batch are sent again$`, func(sc *scenario) any { return sc.firstIsRepeated }),
+		step(`^the service gives the first call of ([a-z_]+) up$`, (*scenario).givesUp),
+		step(`^the records of the first batch are sent again$`, (*scenario).firstIsRepeated),
 	}
 }
 

@@ -15,11 +15,11 @@ import (
 // trustSteps are for CERT: certificates and tokens of destinations (spec 5.2).
 func trustSteps() []engine.Step {
 	return []engine.Step{
-		step(`^a destination with a good certificate that the service accepts$`, func(sc *scenario) any { return sc.goodIsAccepted }),
-		step(`^a client connects a destination with a certificate that is (good|self-signed|for another name)$`, func(sc *scenario) any { return sc.connectsWith }),
-		step(`^the certificate of the destination expires$`, func(sc *scenario) any { return sc.certificateExpires }),
-		step(`^(that|the other) destination is (not )?called$`, func(sc *scenario) any { return sc.destinationIsCalled }),
-		step(`^the connection is refused$`, func(sc *scenario) any { return sc.connectionRefused }),
+		step(`^a destination with a good certificate that the service accepts$`, (*scenario).goodIsAccepted),
+		step(`^a client connects a destination with a certificate that is (good|self-signed|for another name)$`, (*scenario).connectsWith),
+		step(`^the certificate of the destination expires$`, (*scenario).certificateExpires),
+		step(`^(that|the other) destination is (not )?called$`, (*scenario).destinationIsCalled),
+		step(`^the connection is refused$`, (*scenario).connectionRefused),
 	}
 }
 

@@ -17,11 +17,11 @@ import (
 // viewSteps look at the things that answers show, of any kind.
 func viewSteps() []engine.Step {
 	return []engine.Step{
-		step(`^(data of each answer|every [a-z ]+ shown) has the (members|values):$`, func(sc *scenario) any { return sc.viewsHave }),
-		step(`^(\d+) ([a-z ]+)s are shown$`, func(sc *scenario) any { return sc.soManyShown }),
-		step(`^the ([a-z ]+) "([^"]+)" is shown with the values:$`, func(sc *scenario) any { return sc.namedHasValues }),
-		step(`^"([a-z_]+)" of every ([a-z ]+) shown is (later than|the same as) before$`, func(sc *scenario) any { return sc.comparesBefore }),
-		step(`^no answer shows "(\{secret[a-z_]*\})"(, but for the URL among the connection details)?$`, func(sc *scenario) any { return sc.hidesSecret }),
+		step(`^(data of each answer|every [a-z ]+ shown) has the (members|values):$`, (*scenario).viewsHave),
+		step(`^(\d+) ([a-z ]+)s are shown$`, (*scenario).soManyShown),
+		step(`^the ([a-z ]+) "([^"]+)" is shown with the values:$`, (*scenario).namedHasValues),
+		step(`^"([a-z_]+)" of every ([a-z ]+) shown is (later than|the same as) before$`, (*scenario).comparesBefore),
+		step(`^no answer shows "(\{secret[a-z_]*\})"(, but for the URL among the connection details)?$`, (*scenario).hidesSecret),
 	}
 }
 

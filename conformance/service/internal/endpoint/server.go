@@ -251,18 +251,14 @@ func (p *Endpoint) answer(w http.ResponseWriter, c *Call, by *Reply) {
 	if header.Get("Content-Type") == "" {
 		header.Set("Content-Type", "application/json")
 	}
-	for name, values := range by.Header {
-		header[name] = values
-	}
+	maps.Copy(header, by.Header)
 	p.mu.Lock()
 	c.Status, c.header, c.Answer = status, header, body
 	p.mu.Unlock()
 	if by.Cut && len(body) == 0 {
 		panic(http.ErrAbortHandler)
 	}
-	for name, values := range header {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), header)
 	w.WriteHeader(status)
 	if by.Stalls != nil {
 		_, _ = w.Write(body[:len(body)/2])
