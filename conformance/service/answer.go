@@ -14,6 +14,7 @@ import (
 	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
+	"github.com/destkit/destkit/internal/foreign"
 )
 
 // Who calls: spec 5.1 knows two kinds of tokens.
@@ -56,12 +57,15 @@ func (a *answer) id(path ...string) int64 {
 	return n
 }
 
+// longest is how much of a text a finding shows, in characters.
+const longest = 300
+
 // short says what came back, for a finding.
 func (a *answer) short() string {
 	if !a.OK() {
 		return fmt.Sprintf("%s %s: no answer (%v)", a.request.method, a.request.path, a.Err)
 	}
-	return fmt.Sprintf("%s %s: HTTP %d %s", a.request.method, a.request.path, a.Status, shortened(string(a.Body)))
+	return fmt.Sprintf("%s %s: HTTP %d %s", a.request.method, a.request.path, a.Status, foreign.Clip(a.Body, longest))
 }
 
 // callTimeout bounds a call of the API; moving the clock runs syncs, and may take

@@ -11,6 +11,7 @@ import (
 	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
+	"github.com/destkit/destkit/internal/foreign"
 )
 
 // failuresSteps are for FLT: the form of answers, and refused calls (spec 2, 4, 7.1).
@@ -48,17 +49,10 @@ func (sc *scenario) showsTheSame() error {
 	for i, a := range sc.batch {
 		before, now := jsonvalue.Raw(was[i].at("data")), jsonvalue.Raw(a.at("data"))
 		if before != now {
-			sc.broken(a.request.path+" shows "+shortened(before), shortened(now), a)
+			sc.broken(a.request.path+" shows "+foreign.Clip(before, longest), foreign.Clip(now, longest), a)
 		}
 	}
 	return sc.heldBy(len(sc.batch), "call")
-}
-
-func shortened(text string) string {
-	if len(text) > 300 {
-		return text[:300] + "…"
-	}
-	return text
 }
 
 func (sc *scenario) answersAreJSON() error {
@@ -103,18 +97,14 @@ var free = []string{"connection_details", "advanced_configuration", "configurabl
 // allMembers are all members below data, but for those of free objects.
 func allMembers(n *wire.Node, place string) []member {
 	var out []member
-	switch {
-	case n.Is(wire.Array):
-		for _, one := range n.Items {
-			out = append(out, allMembers(one, place+"[]")...)
-		}
-	case n.Is(wire.Object):
-		for _, m := range n.Members {
-			at := strings.TrimPrefix(place+"."+m.Name, ".")
-			out = append(out, member{at, m.Name, m.Value})
-			if !slices.Contains(free, m.Name) {
-				out = append(out, allMembers(m.Value, at)...)
-			}
+	for _, one := range jsonvalue.Items(n) {
+		out = append(out, allMembers(one, place+"[]")...)
+	}
+	for _, m := range jsonvalue.Members(n) {
+		at := strings.TrimPrefix(place+"."+m.Name, ".")
+		out = append(out, member{at, m.Name, m.Value})
+		if !slices.Contains(free, m.Name) {
+			out = append(out, allMembers(m.Value, at)...)
 		}
 	}
 	return out
@@ -133,7 +123,7 @@ func (sc *scenario) eachMember(expected string, good func(member) (concerned, ok
 				seen++
 			}
 			if concerned && !ok {
-				sc.broken(fmt.Sprintf("%s of %s is %s", m.place, a.request.path, expected), shortened(m.name+": "+jsonvalue.Raw(m.value)), a)
+				sc.broken(fmt.Sprintf("%s of %s is %s", m.place, a.request.path, expected), foreign.Clip(m.name+": "+jsonvalue.Raw(m.value), longest), a)
 			}
 		}
 	}

@@ -66,7 +66,7 @@ func (r *run) keep(t thing) {
 	r.things.made = append(r.things.made, t)
 }
 
-// forget reports whether a thing is gone.
+// forget drops a thing that is gone.
 func (r *run) forget(kind string, id int64) {
 	r.things.mu.Lock()
 	defer r.things.mu.Unlock()

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
@@ -57,13 +58,7 @@ func missesElements(wanted, got []any, at string) string {
 }
 
 // Brief is a value as JSON, cut where it is long.
-func Brief(v any) string {
-	text := string(Encode(v))
-	if len(text) > 200 {
-		text = text[:200] + "…"
-	}
-	return text
-}
+func Brief(v any) string { return foreign.Clip(Encode(v), 200) }
 
 // Decode is a node as encoding/json sees it; nil of an absent one.
 func Decode(n *wire.Node) any {

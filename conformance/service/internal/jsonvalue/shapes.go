@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/internal/lists"
 )
 
 // Fits reports whether a value is of a type, in the words of the tables of the
@@ -56,10 +58,10 @@ func fitsOne(what string, n *wire.Node) (bool, error) {
 		return n.Is(wire.String) && isPattern(n.Text), nil
 	}
 	if of, ok := strings.CutPrefix(what, "array of "); ok {
-		return fitsAll(of, n, wire.Array, n.Type() == wire.Array)
+		return fitsAll(of, n, wire.Array)
 	}
 	if of, ok := strings.CutPrefix(what, "map of "); ok {
-		return fitsAll(of, n, wire.Object, n.Type() == wire.Object)
+		return fitsAll(of, n, wire.Object)
 	}
 	if list, ok := strings.CutPrefix(what, "object of "); ok {
 		return n.Is(wire.Object) && SameNames(Names(n), strings.Split(list, ", ")), nil
@@ -68,19 +70,13 @@ func fitsOne(what string, n *wire.Node) (bool, error) {
 }
 
 // fitsAll looks at all elements or members.
-func fitsAll(of string, n *wire.Node, kind wire.NodeKind, is bool) (bool, error) {
-	if !is {
+func fitsAll(of string, n *wire.Node, kind wire.NodeKind) (bool, error) {
+	if !n.Is(kind) {
 		_, err := fitsOne(of, nil) // a type that does not exist is a mistake anyhow
 		return false, err
 	}
-	var all []*wire.Node
-	if kind == wire.Array {
-		all = n.Items
-	}
-	for _, m := range n.Members {
-		all = append(all, m.Value)
-	}
-	for _, one := range all {
+	values := lists.Of(n.Members, func(m wire.Member) *wire.Node { return m.Value })
+	for _, one := range slices.Concat(n.Items, values) {
 		if ok, err := fitsOne(of, one); !ok {
 			return false, err
 		}
