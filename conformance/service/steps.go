@@ -20,11 +20,11 @@ import (
 // steps are all sentences that a feature file of the suite may use.
 var steps = sync.OnceValue(func() []engine.Step {
 	return slices.Concat(
-		callSteps(), runSteps(), envelopeSteps(), batchSteps(), transportSteps(),
-		listsSteps(), failuresSteps(), versionsSteps(), organizationSteps(), viewSteps(),
-		destinationsSteps(), objectsSteps(), sourcesSteps(), syncsSteps(), mappingsSteps(),
+		callSteps(), runSteps(), envelopeSteps(), batchSteps(),
+		listsSteps(), failuresSteps(), organizationSteps(), viewSteps(),
+		destinationsSteps(), objectsSteps(), sourcesSteps(), syncsSteps(),
 		trustSteps(), planningSteps(), repliesSteps(), paceSteps(), throttlingSteps(), timeoutsSteps(),
-		retriesSteps(), operationsSteps(), countersSteps(), alertsSteps(), lifeSteps(),
+		retriesSteps(), operationsSteps(), countersSteps(), lifeSteps(),
 	)
 })
 

@@ -16,7 +16,8 @@ import (
 )
 
 // callSteps make calls of the API, and look at how they were answered; what they
-// name in braces is a thing of the scenario.
+// name in braces is a thing of the scenario. Those about other addresses are for DEP
+// (spec 9).
 func callSteps() []engine.Step {
 	return []engine.Step{
 		step(`^a client makes each call with (its own token|the workspace API key|the personal access token|no token):$`, (*scenario).callsEach),
@@ -31,6 +32,9 @@ func callSteps() []engine.Step {
 		step(`^an organization of its own$`, (*scenario).ownOrganization),
 		step(`^things of a workspace$`, func(sc *scenario) { sc.aSync(1, "upsert") }),
 		step(`^things of an organization$`, (*scenario).organizationThings),
+
+		step(`^a client calls these addresses of the same host with its token:$`, (*scenario).callsHost),
+		step(`^none of them answers as the API$`, (*scenario).noneIsAPI),
 	}
 }
 
@@ -196,14 +200,6 @@ func (sc *scenario) listShows(path, what, how string) error {
 		sc.broken(fmt.Sprintf("%s shows %s %s", path, text, how), quantity.Count(found, "time"), a)
 	}
 	return sc.HeldBy("%s listed", quantity.Count(len(jsonvalue.Items(a.at("data"))), "thing"))
-}
-
-// versionsSteps are for DEP: versions and what is deprecated (spec 9).
-func versionsSteps() []engine.Step {
-	return []engine.Step{
-		step(`^a client calls these addresses of the same host with its token:$`, (*scenario).callsHost),
-		step(`^none of them answers as the API$`, (*scenario).noneIsAPI),
-	}
 }
 
 // callsHost calls paths outside of the base address, and the base address

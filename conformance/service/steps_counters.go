@@ -14,11 +14,17 @@ import (
 	"github.com/destkit/destkit/internal/quantity"
 )
 
-// countersSteps are for CNT: the counters of a run (spec 2.9).
+// countersSteps are for CNT, the counters of a run (spec 2.9), and for ALRT: alerts, which
+// are e-mails (spec 2.8, 6). No one sees them but in the mailbox of a stand-in.
 func countersSteps() []engine.Step {
 	return []engine.Step{
 		step(`^run (\d+) counts no record as updated$`, (*scenario).countsNone),
 		step(`^the counters of run (\d+) agree with its history$`, (*scenario).countersAgree),
+
+		step(`^a workspace whose notices go to (\d+) address(?:es)?$`, (*scenario).noticedWorkspace),
+		step(`^a sync of (\d+) rows, (\d+) of them invalid, with:$`, (*scenario).watchedSync),
+		step(`^the source has (\d+) rows, (\d+) of them invalid$`, (*scenario).rowsBecome),
+		step(`^(no|\d+) e-mails? (?:has|have) come$`, (*scenario).mailsHaveCome),
 	}
 }
 
@@ -46,17 +52,6 @@ func (sc *scenario) countersAgree(run int) error {
 		}
 	}
 	return sc.HeldBy("%s in the history", quantity.Count(len(lines), "record"))
-}
-
-// alertsSteps are for ALRT: alerts, which are e-mails (spec 2.8, 6). No one sees
-// them but in the mailbox of a stand-in.
-func alertsSteps() []engine.Step {
-	return []engine.Step{
-		step(`^a workspace whose notices go to (\d+) address(?:es)?$`, (*scenario).noticedWorkspace),
-		step(`^a sync of (\d+) rows, (\d+) of them invalid, with:$`, (*scenario).watchedSync),
-		step(`^the source has (\d+) rows, (\d+) of them invalid$`, (*scenario).rowsBecome),
-		step(`^(no|\d+) e-mails? (?:has|have) come$`, (*scenario).mailsHaveCome),
-	}
 }
 
 // noticedWorkspace is a workspace with notification_emails of its own (spec 2.14),

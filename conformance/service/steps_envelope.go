@@ -16,7 +16,8 @@ import (
 	"github.com/destkit/destkit/internal/quantity"
 )
 
-// envelopeSteps look at the requests that the service sends (spec 4.2).
+// envelopeSteps look at the requests that the service sends, as HTTP and as JSON-RPC
+// (spec 4.2).
 func envelopeSteps() []engine.Step {
 	return []engine.Step{
 		step(`^the calls of the service are POSTs of one JSON-RPC request each$`, (*scenario).requestsAreWhole),
@@ -27,6 +28,10 @@ func envelopeSteps() []engine.Step {
 		step(`^every call of "([a-z_]+)" has exactly the members "([^"]*)" in "([^"]*)"$`, (*scenario).hasMembers),
 		step(`^every call of "([a-z_]+)" has (an integer|an array) in "([^"]*)"$`, (*scenario).hasType),
 		step(`^the service calls no method but "([^"]*)"$`, (*scenario).onlyMethods),
+
+		step(`^(every|no) call of the service has the header "([^"]*)"(?: with "([^"]*)")?$`, (*scenario).callsHaveHeader),
+		step(`^a client connects a destination that answers in the encoding "gzip"$`, (*scenario).connectsPacked),
+		step(`^a client connects a destination that answers with a redirect of status "(\d{3})"$`, (*scenario).connectsRedirect),
 	}
 }
 
@@ -136,15 +141,6 @@ func (sc *scenario) idsAreUnique() error {
 		}
 		seen[c.ID] = c
 	})
-}
-
-// transportSteps look at the calls as HTTP requests (spec 4.2).
-func transportSteps() []engine.Step {
-	return []engine.Step{
-		step(`^(every|no) call of the service has the header "([^"]*)"(?: with "([^"]*)")?$`, (*scenario).callsHaveHeader),
-		step(`^a client connects a destination that answers in the encoding "gzip"$`, (*scenario).connectsPacked),
-		step(`^a client connects a destination that answers with a redirect of status "(\d{3})"$`, (*scenario).connectsRedirect),
-	}
 }
 
 // callsHaveHeader looks for a header, and for one of its values where one is

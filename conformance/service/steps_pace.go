@@ -2,7 +2,6 @@ package service
 
 import (
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -16,7 +15,7 @@ import (
 
 // paceSteps are for PACE: speed, parallelism and the limit of a connection (spec 4.2, 8).
 func paceSteps() []engine.Step {
-	return slices.Concat(limitSteps(), []engine.Step{
+	return []engine.Step{
 		step(`^(a destination that|the destination then) takes (\d+) records? in a batch, (\d+) batch(?:es)? at once and (\d+) records per second$`, (*scenario).takesAtMost),
 		step(`^each batch takes (\d+) ms$`, func(sc *scenario, ms int) {
 			sc.dest.behaves(methodIs(rpc.MethodSyncBatch, func(_ *endpoint.Call, r *endpoint.Reply) {
@@ -34,7 +33,7 @@ func paceSteps() []engine.Step {
 		step(`^batches of (\d+) syncs are under way at once$`, (*scenario).syncsAtOnce),
 		step(`^no second brings more than (\d+) records$`, (*scenario).slowRecords),
 		step(`^every run fails without a batch$`, (*scenario).runsFail),
-	})
+	}
 }
 
 func speedOf(size, parallel, records int) rpc.Speed {

@@ -17,8 +17,8 @@ import (
 	"github.com/destkit/destkit/internal/lists"
 )
 
-// sourcesSteps are for SRC, MDL and TPC: source types, models and topics (spec 2.10 to
-// 2.12).
+// sourcesSteps are for SRC, MDL and TPC, source types, models and topics (spec 2.10 to
+// 2.12), and for MAP: what a source has, and what of it arrives at a destination (spec 2.7).
 func sourcesSteps() []engine.Step {
 	return []engine.Step{
 		step(`^a client lists the source types$`, (*scenario).listsSourceTypes),
@@ -27,6 +27,13 @@ func sourcesSteps() []engine.Step {
 		step(`^a client creates a (model|topic) with (\{.*\})$`, (*scenario).createsBelow),
 		step(`^"([a-z_=]+)" of every ([a-z ]+) shown is its "([a-z_]+)"$`, (*scenario).sameMembers),
 		step(`^a client updates the topic with (\{.*\})(, a moment later)?$`, (*scenario).updatesTopic),
+
+		step(`^these rows in the source:$`, (*scenario).rowsAre),
+
+		step(`^a destination with these fields:$`, (*scenario).fieldsAre),
+
+		step(`^every record in the destination has:$`, (*scenario).allStored),
+		step(`^the record "([^"]+)" in the destination has:$`, (*scenario).isStored),
 	}
 }
 
@@ -119,19 +126,6 @@ func (sc *scenario) later(kind, member string, do func()) {
 			return
 		}
 		sc.sleep(pollAtMost)
-	}
-}
-
-// mappingsSteps are for MAP: what a source has, and what of it arrives at a
-// destination (spec 2.7).
-func mappingsSteps() []engine.Step {
-	return []engine.Step{
-		step(`^these rows in the source:$`, (*scenario).rowsAre),
-
-		step(`^a destination with these fields:$`, (*scenario).fieldsAre),
-
-		step(`^every record in the destination has:$`, (*scenario).allStored),
-		step(`^the record "([^"]+)" in the destination has:$`, (*scenario).isStored),
 	}
 }
 

@@ -15,7 +15,8 @@ import (
 	"github.com/destkit/destkit/internal/quantity"
 )
 
-// throttlingSteps are for THR: 429 and Retry-After.
+// throttlingSteps are for THR, 429 and Retry-After, and about X-RateLimit-Limit, the limit
+// that all calls of a connection share (spec 8).
 func throttlingSteps() []engine.Step {
 	return []engine.Step{
 		step(`^the destination notes the time of every call$`, (*scenario).timesCalls),
@@ -23,6 +24,12 @@ func throttlingSteps() []engine.Step {
 
 		step(`^no call of the sync comes within (\d+) (seconds|ms) after status (\d{3})$`, (*scenario).restsAfter),
 		step(`^a call of the sync comes within (\d+) (seconds|ms) after status (\d{3})$`, (*scenario).goesOnAfter),
+
+		step(`^every answer(?: from batch (\d+) on)? then has X-RateLimit-Limit "([^"]*)"$`, (*scenario).limits),
+
+		step(`^no second after X-RateLimit-Limit "([^"]*)" brings more than (\d+) calls$`, (*scenario).limitHolds),
+		step(`^some second of the sync brings more than (\d+) calls$`, (*scenario).notThrottled),
+		step(`^every run completes$`, (*scenario).runsComplete),
 	}
 }
 
@@ -124,18 +131,6 @@ func length(n int, unit string) time.Duration {
 		return time.Duration(n) * time.Millisecond
 	}
 	return time.Duration(n) * time.Second
-}
-
-// limitSteps are about X-RateLimit-Limit, the limit that all calls of a
-// connection share (spec 8).
-func limitSteps() []engine.Step {
-	return []engine.Step{
-		step(`^every answer(?: from batch (\d+) on)? then has X-RateLimit-Limit "([^"]*)"$`, (*scenario).limits),
-
-		step(`^no second after X-RateLimit-Limit "([^"]*)" brings more than (\d+) calls$`, (*scenario).limitHolds),
-		step(`^some second of the sync brings more than (\d+) calls$`, (*scenario).notThrottled),
-		step(`^every run completes$`, (*scenario).runsComplete),
-	}
 }
 
 // limitedTo names a limit in the header of an answer.
