@@ -29,7 +29,7 @@ Feature: Persistence and repeats
     When the service sends 50 new records with the creating operation, one by one in parallel, each followed by a witness
     Then every witness sees its record
 
-  @DUR-003 @must @spec @spec-4.2.2 @write @readback-required @hook-restart @alone @records-5 @each-object @evidence-stored
+  @DUR-003 @must @spec @spec-4.2.2 @write @readback-required @hook-restart @alone @records-9 @each-object @evidence-stored
   @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-SEM-006 @needs-SEM-001
   Scenario: Acknowledged records survive a restart
     A restart in the night must not lose what was synced in the evening.
@@ -39,7 +39,12 @@ Feature: Persistence and repeats
     Bad: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","zip":"1"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then (after a restart) read-back {"records":[],"complete":true}
 
     Given an object that can create records
-    When the service sends 5 new records with the creating operation
+    When the service sends new records with these values with the creating operation:
+      | string | "plain" |
+      | string | "two\\r\\nlines" |
+      | string | "two\\u2028lines\\u0085or three" |
+      | string | "tab\\tand, \\"quotes\\"; caf\\u00e9" |
+    And the service sends 5 new records with the creating operation
     And the hook "restart" is called
     Then every acknowledged record is in the destination
 

@@ -177,7 +177,7 @@ Feature: Operation semantics
     Then every acknowledged record is in the destination
     And no deleted value is there again, where a read-back shows it
 
-  @SEM-013 @must @spec @spec-4.2 @write @readback-required @records-30 @each-object @evidence-stored
+  @SEM-013 @must @spec @spec-4.2 @write @readback-required @records-34 @each-object @evidence-stored
   @needs-FLD-012 @needs-OPS-007 @needs-SEM-006 @needs-SEM-007 @needs-SEM-008
   Scenario: Records are matched by the active identifier
     The plan says which field matches. Matching by another one changes or copies the wrong
@@ -196,7 +196,7 @@ Feature: Operation semantics
     When the service sends records whose identifiers disagree with every changing operation
     Then only the record that the active identifier names is changed
 
-  @SEM-014 @should @policy @spec-4.2 @write @readback-required @records-26 @each-object @evidence-stored
+  @SEM-014 @should @policy @spec-4.2 @write @readback-required @records-28 @each-object @evidence-stored
   @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-SEM-006 @needs-SEM-001 @needs-FLD-011 @needs-DAT-010 @needs-DUR-005
   Scenario: Keys that are nearly equal are not merged
     Two source rows with such keys end up in one record, and one of them is lost without a word.
@@ -225,6 +225,8 @@ Feature: Operation semantics
       | "{key}#1" |
       | "{key}+y" |
       | "{key} y" |
+      | "{key with +a}" |
+      | "{key with +b}" |
       | "{key}-{to 64}a" |
       | "{key}-{to 64}b" |
       | "{key}-{to 255}a" |

@@ -94,6 +94,7 @@ var textTransforms = []Transform{
 	onText("decode entities", Removed, "without < and >", replacing("<", "", ">", ""), "<b>bold</b>"),
 
 	onText("template", Evaluated, "with its doubled percent signs made one", replacing("%%", "%"), "100 %% of it"),
+	onText("template", Evaluated, "with its doubled dollar signs made one", replacing("$$", "$"), "cost: 5 $$"),
 
 	onText("statement", Removed, "without its quotes", replacing("'", "", `"`, "", "`", ""), `'; -- drop`, `say "hi" and 'so'`, "O'Neil `x`"),
 	onText("statement", Prefix, "cut at its first apostrophe", func(s string) string { first, _, _ := strings.Cut(s, "'"); return first }, `'; -- drop`, `x' OR '1'='1`),
