@@ -113,12 +113,7 @@ func (sched *scheduler) foldLate() {
 	sched.foldUnreadable()
 	sched.foldQuotes()
 	sched.foldLost()
-	var by []string
-	for _, id := range disturbed {
-		if r := sched.results[id]; r != nil && (r.Status == conformance.Fail || r.Status == conformance.Warn) {
-			by = append(by, id)
-		}
-	}
+	by := sched.disturbing()
 	if len(by) == 0 {
 		by = sched.mostUnsteady()
 	}
@@ -131,6 +126,16 @@ func (sched *scheduler) foldLate() {
 			sched.replace(c, r, by)
 		}
 	}
+}
+
+// disturbing are the checks that have found calls which disturb each other.
+func (sched *scheduler) disturbing() (by []string) {
+	for _, id := range disturbed {
+		if r := sched.results[id]; r != nil && (r.Status == conformance.Fail || r.Status == conformance.Warn) {
+			by = append(by, id)
+		}
+	}
+	return by
 }
 
 // foldMoved gives findings whose cause is about the rule of another check to that check.
@@ -224,7 +229,9 @@ func (sched *scheduler) foldFields() {
 			continue
 		}
 		if !slices.ContainsFunc(r.Symptoms, func(s string) bool { return !slices.Contains(field.Symptoms, s) }) {
-			same = append(same, c)
+			if !slices.Contains(ofTheRun, c.ID) { // what they see is what others have written
+				same = append(same, c)
+			}
 			whole = whole || slices.ContainsFunc(r.Symptoms, func(s string) bool { return strings.HasPrefix(s, "no value of ") })
 		}
 	}
@@ -277,12 +284,19 @@ func (sched *scheduler) foldLost() {
 		if i < 0 || r == nil || r.Status != conformance.Fail {
 			continue
 		}
-		if by := sched.sameLoss(id, r); len(by) > 0 {
+		by := sched.sameLoss(id, r)
+		if len(by) == 0 {
+			by = sched.disturbing()
+		}
+		if len(by) > 0 {
 			sched.replace(sched.checks[i], r, by)
 			continue
 		}
 		for _, c := range sched.checks {
 			if o := sched.results[c.ID]; o != nil && o.Status == conformance.Warn && onlyLost(o) && slices.Contains(r.Symptoms, lostSymptom) {
+				if !r.Findings[0].Observed { // the check about such records knows more
+					r.Findings[0].Cause, r.Findings[0].Fix, r.Findings[0].Observed = o.Findings[0].Cause, o.Findings[0].Fix, o.Findings[0].Observed
+				}
 				sched.replace(c, o, []string{id})
 			}
 		}

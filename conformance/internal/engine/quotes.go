@@ -75,6 +75,7 @@ func (sched *scheduler) foldQuoted(checks []*conformance.Check) {
 		f.Expected = "calls that are answered the same way whatever runs at the same time, and whatever went before"
 		f.Actual = fmt.Sprintf("%s: %s (in %s)", when, f.Quote.Text, quantity.Count(n, "check"))
 		r.Findings = r.Findings[:1]
+		r.blameOthers(bearer)
 	}
 }
 
