@@ -209,7 +209,7 @@ var pythonSQL = []Mistake{
 	},
 	{
 		Name: "values-by-position", Sentence: "The values of a record go into the columns in the order of the table.", Slip: true,
-		Finds: []string{"RES-016", "DUR-005", "FLD-011"}, Never: []string{"RPC-*"},
+		Finds: []string{"RES-016", "DUR-005", "DUR-006", "FLD-011"}, Never: []string{"RPC-*"},
 	},
 	{
 		Name: "insert-fills-blanks", Sentence: "insert of a record that exists fills the fields that are empty.",
