@@ -113,6 +113,9 @@ func (sc *scenario) whyMissing() cause {
 		return seenCause("one refused record takes back the others: alone a record is stored, beside a refused one it is not, though it is acknowledged.")
 	case alone == isStored && sc.severalSent(lost[0]):
 		return sc.whyLostTogether(operation)
+	case alone == isStored && sc.batchWith(lost[0]) != nil && len(sc.batchWith(lost[0]).records) > 1:
+		return either("a batch of "+quantity.Count(len(sc.batchWith(lost[0]).records), "record")+" is not written as one of a single record is (a transaction that is not committed, a bulk statement)",
+			"what an earlier batch of the same sync has left (its plan, its operation or its content)", "the whole batch in a sync of its own")
 	case alone == isStored:
 		return seenCause("a record that is sent in a sync of its own is stored: what an earlier batch of the same sync has left (its plan, its operation or its content) decides instead of the call.")
 	case alone == isGone && sc.lone(operation, true) == isStored:

@@ -76,6 +76,10 @@ func (sc *scenario) whyKept(e *expected, fields []string, kept func(map[string]o
 	if !ok {
 		return either("a change is lost for what an earlier batch of its sync has left", "it is never made", e.Operation+" of one record in a sync of its own (here it was not accepted)")
 	}
+	if b := sc.batchWith(e.record); len(kept(seen)) == 0 && b != nil && len(b.records) > 1 {
+		return either("a batch of "+quantity.Count(len(b.records), "record")+" is not written as one of a single record is (a transaction that is not committed, a bulk statement)",
+			"what an earlier batch of the same sync has left (its plan, its operation or its content)", "the whole batch in a sync of its own")
+	}
 	if len(kept(seen)) == 0 {
 		return seenCause("the same change in a sync of its own is made: what an earlier batch of the same sync has left (its plan, its operation or its content) decides instead of the call.")
 	}
@@ -84,6 +88,7 @@ func (sc *scenario) whyKept(e *expected, fields []string, kept func(map[string]o
 	}
 	now := seen[exchange.KeyText(e.record.key)].fields
 	var taken, tried [2][]string // of smaller and of larger values
+	added := ""                  // an array that has more items than were sent
 	for side := range taken {
 		other, changes := sc.onSide(e.record, fields, now, 2*side-1)
 		if len(changes) == 0 {
@@ -92,14 +97,20 @@ func (sc *scenario) whyKept(e *expected, fields []string, kept func(map[string]o
 		if seen, ok = change(other); !ok {
 			continue
 		}
+		before := now
 		now = seen[exchange.KeyText(e.record.key)].fields
 		tried[side] = changes
 		for _, name := range changes {
 			f, _ := other.object.field(name)
 			if same, _ := hook.SameValue(f, other.values[name], now[name]); same {
 				taken[side] = append(taken[side], name)
+			} else if values.Classify(values.Pair{Field: f, Sent: other.values[name], Stored: now[name], Before: before[name]}).Class == values.ItemsAdded {
+				added = name
 			}
 		}
+	}
+	if added != "" {
+		return seenCause("the items of %s are added to those that are there, with other items as well: what was there before is never removed.", added)
 	}
 	if name := notIn(fields, slices.Concat(tried[0], tried[1])); name != "" && apart.takesOther(e, name, now[name]) {
 		taken[0], tried[0] = append(taken[0], name), append(tried[0], name)
@@ -183,7 +194,11 @@ func (sc *scenario) notTaken(r *record, name string, change func(*record) (map[s
 func (sc *scenario) whichValues(e *expected, fields []string, taken, tried [2][]string, change func(*record) (map[string]observed, bool)) cause {
 	sides := [2]string{"smaller or earlier", "larger or later"}
 	for side, other := range [2]int{1, 0} {
-		if name := notIn(tried[other], taken[other]); name != "" && slices.Contains(taken[side], name) {
+		name := notIn(tried[other], taken[other])
+		if name != "" && slices.Contains(taken[side], name) && len(tried[other]) > 1 && len(taken[other]) == 0 {
+			return seenCause("the record is changed to %s values and not to %s ones, in every field: an old value (a time of change, a version) decides whether it is written.", sides[side], sides[other])
+		}
+		if name != "" && slices.Contains(taken[side], name) {
 			return seenCause("%s is changed to a %s value and not to a %s one: the old value decides.", name, sides[side], sides[other])
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/destkit/destkit/conformance/internal/causes"
 	"github.com/destkit/destkit/conformance/internal/exchange"
 	"github.com/destkit/destkit/conformance/internal/values"
 	"github.com/destkit/destkit/destsim/rpc"
@@ -259,7 +260,12 @@ func (sc *scenario) leastPlanWorks() error {
 			continue
 		}
 		if p.existing {
-			if sc.changesNothing(s) {
+			cause, known := causes.Of(causes.Message{Text: refusal, Status: where.Status, Method: where.Method})
+			switch {
+			case known && cause.Name == causes.EmptyPart:
+				sc.brokenAs("empty statement", s.operation, p.String()+" accepted, or refused with a reason, also where nothing but the identifier and what is required is mapped", allRecords(no)+" refused: "+foreign.Clip(refusal, 200), where)
+				sc.ExplainAs(func(s string) bool { return s == "empty statement" }, cause.Text, cause.Fix, false)
+			case sc.changesNothing(s):
 				sc.note("%s that maps nothing to change is refused: %s", p, foreign.Clip(refusal, 200))
 			}
 			continue

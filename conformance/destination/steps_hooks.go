@@ -36,8 +36,11 @@ func (sc *scenario) callsHook(name, how string) error {
 	if err != nil {
 		return err
 	}
-	if name == "alter_schema" {
+	switch name {
+	case "alter_schema":
 		sc.altered = reply
+	case "restart":
+		sc.ledger.Restarted()
 	}
 	if how == "is called" {
 		_, err := sc.runHook(sc.ctx, name, "end", object)

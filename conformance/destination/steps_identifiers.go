@@ -145,6 +145,7 @@ func (sc *scenario) onlyActiveChanged() error {
 		}
 	}
 	sc.Explain(func(s string) bool { return s == symptomKept }, "the update leaves out every identifier, and not the active one alone.", false)
+	sc.Explain(func(s string) bool { return s == "another record gone" }, "a row that has the same value in another unique column is replaced or removed (REPLACE, INSERT OR REPLACE, UPDATE OR REPLACE), or either identifier matches.", false)
 	sc.Explain(func(s string) bool { return s == symptomMissing }, "a conflict in the other identifier is ignored without a word (INSERT OR IGNORE, ON CONFLICT DO NOTHING, an error that is swallowed).", false)
 	return sc.held()
 }
@@ -165,7 +166,11 @@ func (sc *scenario) freeIdentifierTaken(d disagreeing, got observed) {
 		return
 	}
 	if b.succeeded(d.sent) && e.Written && !sc.hasIdentifier(d, got) {
-		sc.brokenAs(symptomKept, b.operation, what, "it is "+foreign.Clip(orNull(got.fields[name]), 60), b.reply)
+		symptom := symptomKept
+		if was := sc.before[d.sent.place()]; was.count > 0 && len(sc.changedFields(sc.object, was, got)) == 0 {
+			symptom = symptomOldValue // nothing of the change was made
+		}
+		sc.brokenAs(symptom, b.operation, what, "it is "+foreign.Clip(orNull(got.fields[name]), 60), b.reply)
 	}
 }
 

@@ -150,7 +150,11 @@ func (sc *scenario) reportBroken(broken []model.Contradiction, of int) {
 		}
 		shows, _ := last.Exhibit.(*reply)
 		sc.brokenAs(symptom, last.Operation, expected, actual, shows)
-		if why := whyBroken(c); why != "" {
+		why := whyBroken(c)
+		if last.Restarts < sc.ledger.Restarts() {
+			why = wire.EitherCause("the endpoint was restarted after that batch, and does not read all back that it had acknowledged (a file or log that is read in part, or memory)", "a later batch that does not name the record", "the batch below again, with a restart behind it,")
+		}
+		if why != "" {
 			sc.Explain(func(s string) bool { return s == symptom }, why, false)
 		}
 	}

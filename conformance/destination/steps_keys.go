@@ -52,7 +52,7 @@ func (sc *scenario) sendsIdentifiers(operation string, table *engine.Table) erro
 }
 
 // withIdentifier makes a record whose key is written in the table: {key} is an
-// ordinary key of the run, {key with +a} that with a tag, {odd} a number beyond 2^53 that doubles cannot hold.
+// ordinary key of the run, in an address the part before the @, {odd} a number beyond 2^53 that doubles cannot hold.
 func (sc *scenario) withIdentifier(id rpc.Field, n int, key, text string) (*record, error) {
 	quoted := strings.HasPrefix(text, `"`)
 	if quoted != (id.Type == rpc.TypeString) {
@@ -69,21 +69,14 @@ func (sc *scenario) withIdentifier(id rpc.Field, n int, key, text string) (*reco
 	}
 	run, _ := strconv.ParseInt(sc.keys.Run, 16, 64)
 	text = strings.ReplaceAll(text, "{odd}", strconv.FormatInt(values.OddKey(run, n), 10))
-	text = tagging.ReplaceAllStringFunc(text, func(tag string) string {
-		name, domain, at := strings.Cut(key, "@")
-		if at {
-			domain = "@" + domain
-		}
-		return name + tagging.FindStringSubmatch(tag)[1] + domain
-	})
+	if name, domain, address := strings.Cut(key, "@"); address && !strings.HasSuffix(text, ` "`) {
+		key, text = name, strings.TrimSuffix(text, `"`)+"@"+domain+`"` // an address stays one
+	}
 	text = strings.ReplaceAll(text, "{key}", key)
 	r = r.with(id.APIName, json.RawMessage(filled(text)))
 	r.odd.key, r.near = true, true
 	return r, nil
 }
-
-// tagging is a key with a tag, which in an address stands before the @.
-var tagging = regexp.MustCompile(`\{key with (\+\w)\}`)
 
 var fillTo = regexp.MustCompile(`\{to (\d+)\}`)
 

@@ -33,7 +33,7 @@ Feature: Operation semantics
   Scenario: insert skips an existing record and carries on
     A second copy breaks the identifier rule. An error for the batch holds back the records that
     are new.
-    Cause: a plain INSERT statement, the failure of one record that takes back the others, a transaction that its first error aborts, or results that are counted from the first record on.
+    Cause: a plain INSERT statement, the failure of one record that takes back the others, a transaction that its first error aborts, a loop that ends with it, or results that are counted from the first record on.
     Fix: skip the existing record and write the others.
     Good: (a exists) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"insert","…":"…"},"records":[{"email":"a@x.io","zip":"1"},{"email":"b@x.io","zip":"1"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":false,"error_message":"record not present"},{"identifier":"b@x.io","success":true}]}}
     Bad: (a exists) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"insert","…":"…"},"records":[{"email":"a@x.io","zip":"1"},{"email":"b@x.io","zip":"1"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","error":{"code":-32000,"message":"duplicate key"}}
@@ -225,8 +225,8 @@ Feature: Operation semantics
       | "{key}#1" |
       | "{key}+y" |
       | "{key} y" |
-      | "{key with +a}" |
-      | "{key with +b}" |
+      | "{key}+a" |
+      | "{key}+b" |
       | "{key}-{to 64}a" |
       | "{key}-{to 64}b" |
       | "{key}-{to 255}a" |

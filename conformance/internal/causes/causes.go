@@ -24,6 +24,7 @@ type Cause struct {
 const (
 	StatementFromText = "statement from text"
 	UnquotedName      = "unquoted name"
+	EmptyPart         = "empty part of a statement"
 )
 
 // Message is what an endpoint gave as the reason of a refusal.
@@ -49,11 +50,11 @@ var table = []struct {
 		"open circuit breaker", "a circuit breaker is open: after some failures it refuses all calls for a while.",
 		"let it count failures of the system behind only, not refused records, and answer what it refuses with an error.", "calls after a few failures are refused"}},
 	{texts(`(?:queue)?pool (?:limit|is full|exhausted|timed? ?out)`, `pool exhausted`, `exhausted (?:the )?(?:connection )?pool`, `PoolError`, `PoolTimeout`, `too many (?:clients|connections)`, `connection slots are reserved`,
-		`(?:timeout|timed out) (?:exceeded when trying to connect|acquiring a connection)`, `(?:could ?n.t|cannot|unable to|failed to) (?:get|acquire|obtain) (?:a )?connection`, `obtaining a connection from the pool`, `waiting for a (?:free )?connection`,
+		`(?:timeout|timed out) (?:exceeded when trying to connect|acquiring a connection)`, `(?:could ?n.t|cannot|unable to|failed to) (?:get|acquire|obtain) (?:a )?connection`, `obtaining a connection from the pool`, `waiting for a (?:free )?connection`, `ResourceRequest timed out`,
 		`connection is not available, request timed out`, `max_user_connections`, `ORA-125(?:16|19|20)`, `too many open files`), Cause{
 		"pool exhausted", "no connection to the database is free: the pool is smaller than the number of calls at the same time, or a connection is not given back on every path.",
 		"make the pool as large as maximum_parallel_batches declares, or declare less, and give each connection back also after an error.", together}},
-	{texts(`database (?:table |schema )?is locked`, `SQLITE_(?:BUSY|LOCKED)`, `deadlock`, `lock wait timeout`, `could not serialize access`, `could not obtain lock`, `ORA-000(?:54|60)`), Cause{
+	{texts(`database (?:table |schema )?is locked`, `SQLITE_(?:BUSY|LOCKED)`, `deadlock`, `lock wait timeout`, `could not serialize access`, `could not obtain lock`, `another (?:batch|sync|request|transaction|write)(?: \\w+)? is (?:already )?(?:in progress|running|open)`, `ORA-000(?:54|60)`), Cause{
 		"lock", "two writers meet, and the database refuses one of them.",
 		"let a writer wait (SQLite: a busy timeout, and one writer at a time), write rows in one order, and repeat a transaction that was refused for a lock.", together}},
 	{texts(`can only be used in that same thread`, `commands out of sync`, `another (?:command|operation) is (?:already )?in progress`, `recursive use of cursors`, `open DataReader`, `connection is busy`, `transaction within a transaction`,
@@ -180,7 +181,7 @@ func statement(m Message) (Cause, bool) {
 		return Cause{UnquotedName, "the name " + token + " is put into a statement without quotes: a reserved word, or capital letters, then mean something else.",
 			"quote every name of a table and a column in statements.", ""}, true
 	case !missing && slices.Contains([]string{")", "WHERE", "SET", "VALUES", "RETURNING", "FROM", "DO"}, first):
-		return Cause{"empty part of a statement", "a part of the statement is empty, such as SET or a list of columns, because nothing is mapped for it.",
+		return Cause{EmptyPart, "a part of the statement is empty, such as SET or a list of columns, because nothing is mapped for it.",
 			"write no statement where there is nothing to write.", ""}, true
 	case !missing && token == "" && !openQuote.MatchString(m.Text):
 		return Cause{StatementFromText, "SQL is built from text: a value, or the name of a column, is put into the statement as it is.",

@@ -58,6 +58,7 @@ type Named struct {
 	Check, Operation string
 	Outcome          Outcome
 	Exhibit          any
+	Restarts         int // of the endpoint that came before
 }
 
 // Sight is what a read-back shows of one key.
@@ -73,6 +74,21 @@ type Ledger struct {
 	order     []*entry
 	owner     map[Place]*entry // by the further keys of a record
 	witnesses map[witnessKey]*words
+	restarts  int
+}
+
+// Restarted notes that the endpoint was restarted.
+func (l *Ledger) Restarted() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.restarts++
+}
+
+// Restarts is how often the endpoint was restarted.
+func (l *Ledger) Restarts() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.restarts
 }
 
 // entry is what is known of one key.
@@ -150,7 +166,7 @@ func (l *Ledger) End(b *Batch, answers []Answer) {
 			if n := len(e.batches); n > 0 {
 				e.batches[n-1].Exhibit = nil // replies are large, and the latest is shown
 			}
-			e.batches = append(e.batches, Named{b.Check, b.Operation, answers[i].Outcome, b.Exhibit})
+			e.batches = append(e.batches, Named{b.Check, b.Operation, answers[i].Outcome, b.Exhibit, l.restarts})
 			e.take(b.Operation, n, answers[i].Outcome)
 		}
 		if e.open--; e.open == 0 {

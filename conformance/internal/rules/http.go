@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/destkit/destkit/conformance/internal/wire"
@@ -42,12 +43,15 @@ func resultStatus(r *reply) (string, string) {
 	return "", ""
 }
 
+// jsonTypes label JSON; the last two do so for JSON-RPC.
+var jsonTypes = []string{"application/json", "application/json-rpc", "application/jsonrequest"}
+
 func contentType(r *reply) (string, string) {
 	if r.Doc() == nil || r.Doc().Kind != wire.Object {
 		return "", ""
 	}
 	value := r.Header.Get("Content-Type")
-	if kind, _, err := mime.ParseMediaType(value); err != nil || kind != "application/json" {
+	if kind, _, err := mime.ParseMediaType(value); err != nil || !slices.Contains(jsonTypes, kind) {
 		value = cmp.Or(value, "no Content-Type")
 		return "Content-Type: application/json", value
 	}
