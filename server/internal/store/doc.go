@@ -14,10 +14,10 @@
 //
 // # Rows
 //
-// Each kind of row has a Table. Every row embeds Row. Create fills it; Save writes the whole row, fails with
-// ErrConflict when the stored version is another one than the row's, and counts
-// the version up. Ids are never used twice, not after a deletion either. Times
-// are kept in milliseconds, in UTC. Reads take the id of the owner (workspace,
+// Each kind of row has a Table, and every row embeds Row. Create fills that; Save writes
+// the whole row, fails with ErrConflict when the stored version is another one than the
+// row's, and counts the version up. Ids are never used twice, not after a deletion either.
+// Times are kept in milliseconds, in UTC. Reads take the id of the owner (workspace,
 // organization, source) first: a row of another owner is not found.
 //
 // # Files
