@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/destkit/destkit/server/internal/controlapi"
 	"github.com/destkit/destkit/server/internal/faults"
 	"github.com/destkit/destkit/server/internal/journal"
 )
@@ -115,7 +116,7 @@ func (f Faults) Unfired() []ArmedFault { return f.s.faults.Unfired() }
 // destination, both without secrets.
 type (
 	JournalFilter  = journal.Filter
-	JournalRequest = journal.RequestEntry
+	JournalRequest = controlapi.RequestEntry
 	JournalCall    = journal.CallEntry
 )
 

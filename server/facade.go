@@ -9,6 +9,7 @@ import (
 	"github.com/destkit/destkit/server/internal/binding"
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/connectors"
+	"github.com/destkit/destkit/server/internal/controlapi"
 	"github.com/destkit/destkit/server/internal/inspect"
 	"github.com/destkit/destkit/server/internal/lifecycle"
 	"github.com/destkit/destkit/server/internal/maintenance"
@@ -22,7 +23,7 @@ import (
 // This file is what the package exports of its parts: how they work is told there.
 
 // Seeded is what a seed made, by the names in it. Tokens are shown once.
-type Seeded = seed.Seeded
+type Seeded = controlapi.Seeded
 
 // CheckSeed reports whether a seed can be read at all, before there is a service to
 // put it into. What the API makes of its entries only Seed finds out.
@@ -81,15 +82,15 @@ const (
 // DryRunRequest says what to plan, and DryRun is what the next run of a sync would do.
 type (
 	DryRunRequest = inspect.DryRunRequest
-	DryRun        = inspect.DryRun
-	DryRunRecord  = inspect.DryRunRecord
+	DryRun        = controlapi.DryRun
+	DryRunRecord  = controlapi.DryRunRecord
 )
 
 // Explained is the way of one record through a run.
 type (
-	Explained         = inspect.Explained
-	ExplainedAttempt  = inspect.ExplainedAttempt
-	ExplainedExchange = inspect.ExplainedExchange
+	Explained         = controlapi.Explained
+	ExplainedAttempt  = controlapi.ExplainedAttempt
+	ExplainedExchange = controlapi.ExplainedExchange
 )
 
 // AuditRequest says what to audit and how the destination is read.

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/internal/journal"
+	"github.com/destkit/destkit/server/internal/controlapi"
 )
 
 func TestJournalOfRequests(t *testing.T) {
@@ -141,7 +141,7 @@ func TestJournalInParallel(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	var page struct{ Entries []journal.RequestEntry }
+	var page struct{ Entries []controlapi.RequestEntry }
 	require.NoError(t, json.Unmarshal(w.control("GET", "/journal/requests", nil).want(200).text, &page))
 	ids := map[string]bool{}
 	for _, e := range page.Entries {

@@ -39,7 +39,8 @@ var layers = []struct{ who, may string }{
 	{`conformance/service/internal/.*`, `conformance(/internal/.*|/service/internal/.*)?|destsim/rpc|internal/.*`},
 	{`server/internal/store(/.*)?`, `server/(api|internal/store/.*)|internal/.*`},
 	{`server/internal/sync/.*`, `server/(api|internal/(sync|store)/.*|internal/descriptors)|destsim/rpc|internal/.*`},
-	{`server/internal/console`, `server/api|openapi|internal/.*`}, // pages from responses: neither store nor engine
+	{`server/internal/controlapi`, `server/api`},
+	{`server/internal/console`, `server/(api|internal/controlapi)|openapi|internal/.*`}, // pages from responses: neither store nor engine
 	{`server(/internal/.*)?`, `server/.*|destsim/rpc|openapi|internal/.*`},
 	{`internal/(dashboard|loadpage)`, `loadgen|internal/.*`},
 	{`internal/proxy`, `conformance(/destination|/report)?|internal/.*`},

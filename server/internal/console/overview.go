@@ -11,6 +11,7 @@ import (
 
 	"github.com/destkit/destkit/internal/console"
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/controlapi"
 )
 
 // Bounds of the overview; the pages of workspaces have the rest.
@@ -19,25 +20,14 @@ const (
 	mostSyncsShown    = 20
 )
 
-// organization is one of GET /_control/organizations.
+// organization is one with the syncs of its workspaces.
 type organization struct {
-	ID         int64       `json:"id"`
-	Name       string      `json:"name"`
-	CreatedAt  api.Time    `json:"created_at"`
-	Users      []user      `json:"users"`
+	controlapi.Organization
 	Workspaces []workspace `json:"workspaces"`
 }
 
-type user struct {
-	ID    int64  `json:"id"`
-	Email string `json:"email"`
-	Role  string `json:"role"`
-}
-
 type workspace struct {
-	ID   int64  `json:"id"`
-	Name string `json:"name"`
-
+	controlapi.OrganizationWorkspace
 	Syncs []syncLine `json:"-"`
 	Total int64      `json:"-"` // of the syncs
 }

@@ -1,54 +1,18 @@
 package console
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 
 	"github.com/destkit/destkit/internal/console"
+	"github.com/destkit/destkit/server/internal/controlapi"
 )
 
 // planPage is what a run would do (POST /_control/syncs/{id}/plan).
 type planPage struct {
 	Workspace, Sync int64
 	Full            bool
-	Plan            struct {
-		Label          *string      `json:"label"`
-		Operation      string       `json:"operation"`
-		FullSync       bool         `json:"full_sync"`
-		FullSyncReason *string      `json:"full_sync_reason"`
-		Rows           int64        `json:"source_record_count"`
-		Actions        planActions  `json:"actions"`
-		Refused        []planReason `json:"refused"`
-		Doubtful       []planReason `json:"doubtful"`
-		Sample         []struct {
-			Action     string          `json:"action"`
-			Identifier json.RawMessage `json:"identifier"`
-			Record     json.RawMessage `json:"record"`
-			Reason     *string         `json:"reason"`
-		} `json:"sample"`
-		Failure *struct {
-			Code    string  `json:"error_code"`
-			Message string  `json:"error_message"`
-			Detail  *string `json:"error_detail"`
-		} `json:"failure"`
-		DurationMS float64 `json:"duration_ms"`
-	}
-}
-
-type planActions struct {
-	Create    int64 `json:"create"`
-	Change    int64 `json:"change"`
-	Resend    int64 `json:"resend"`
-	Delete    int64 `json:"delete"`
-	Refuse    int64 `json:"refuse"`
-	Skip      int64 `json:"skip"`
-	Unchanged int64 `json:"unchanged"`
-}
-
-type planReason struct {
-	Reason string `json:"reason"`
-	Rows   int64  `json:"rows"`
+	Plan            controlapi.DryRun
 }
 
 func (s *site) plan(r *console.Request) (any, error) {

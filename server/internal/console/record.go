@@ -9,48 +9,11 @@ import (
 
 	"github.com/destkit/destkit/internal/console"
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/controlapi"
 )
 
-// explained is GET /_control/explain.
-type explained struct {
-	SyncID      int64           `json:"sync_id"`
-	RunID       int64           `json:"sync_run_id"`
-	Identifier  json.RawMessage `json:"identifier"`
-	SourceRow   json.RawMessage `json:"source_row"`
-	SourceError *string         `json:"source_error"`
-	Copies      int64           `json:"copies"`
-	Record      json.RawMessage `json:"record"`
-	Invalid     *string         `json:"invalid"`
-	Prints      struct {
-		Before *string `json:"before"`
-		After  *string `json:"after"`
-		Now    *string `json:"now"`
-	} `json:"fingerprints"`
-	Decision string `json:"decision"`
-	Reason   string `json:"reason"`
-	Attempts []struct {
-		Number      int64           `json:"number"`
-		Operation   string          `json:"operation"`
-		StartedAt   *api.Time       `json:"started_at"`
-		CompletedAt *api.Time       `json:"completed_at"`
-		Verdict     string          `json:"verdict"`
-		Message     string          `json:"message"`
-		Record      json.RawMessage `json:"record"`
-		Exchange    *struct {
-			ID      string `json:"id"`
-			Status  int    `json:"status"`
-			Outcome string `json:"outcome"`
-			Error   string `json:"error"`
-		} `json:"exchange"`
-	} `json:"attempts"`
-	Verdict *string `json:"verdict"`
-	Message string  `json:"message"`
-	Next    struct {
-		When string    `json:"when"`
-		At   *api.Time `json:"at"`
-	} `json:"next_retry"`
-	SchemaChanges []api.SchemaChange `json:"schema_changes"`
-}
+// explained is what became of a record.
+type explained struct{ controlapi.Explained }
 
 // Name is the identifier as people write it.
 func (e explained) Name() string {

@@ -12,6 +12,7 @@ import (
 	"github.com/destkit/destkit/internal/console"
 	"github.com/destkit/destkit/openapi"
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/controlapi"
 )
 
 // perPage is how many rows a list has.
@@ -25,24 +26,8 @@ type entries[T any] struct {
 	Next    *int64 `json:"next"`
 }
 
-// requestEntry is one of GET /_control/journal/requests.
-type requestEntry struct {
-	Number      int64           `json:"number"`
-	ID          string          `json:"id"`
-	At          api.Time        `json:"at"`
-	DurationMS  float64         `json:"duration_ms"`
-	WorkspaceID int64           `json:"workspace_id"`
-	Operation   string          `json:"operation"`
-	Method      string          `json:"method"`
-	Path        string          `json:"path"`
-	Query       string          `json:"query"`
-	Status      int             `json:"status"`
-	Sent        int64           `json:"request_bytes"`
-	Received    int64           `json:"response_bytes"`
-	Request     json.RawMessage `json:"request"`
-	Response    json.RawMessage `json:"response"`
-	Faults      []string        `json:"faults"`
-}
+// requestEntry is a request of the API as a page shows it.
+type requestEntry struct{ controlapi.RequestEntry }
 
 // callEntry is one of GET /_control/journal/calls.
 type callEntry struct {
@@ -88,7 +73,7 @@ func filters(r *console.Request, names ...string) url.Values {
 func (e *requestEntry) exchange() console.Exchange {
 	x := console.Exchange{
 		Link: "/requests/" + e.ID, ID: e.ID, At: e.At.Time, Method: e.Method, Target: target(e.Path, e.Query), Status: e.Status,
-		DurationMS: e.DurationMS, Sent: e.Sent, Received: e.Received,
+		DurationMS: e.DurationMS, Sent: int64(e.RequestBytes), Received: int64(e.ResponseBytes),
 	}
 	x.Tags = append(x.Tags, e.Faults...)
 	return x
@@ -179,8 +164,8 @@ func (s *site) request(r *console.Request) (any, error) {
 		return nil, err
 	}
 	p := exchangePage{Full: console.Full{Exchange: e.exchange(), Rules: "the OpenAPI document"}, Workspace: e.WorkspaceID}
-	p.Request = console.Message{Body: e.Request, Bytes: e.Sent, Missing: missing(e.Sent)}
-	p.Response = console.Message{Body: e.Response, Bytes: e.Received, Missing: missing(e.Received)}
+	p.Request = console.Message{Body: e.Request, Bytes: int64(e.RequestBytes), Missing: missing(int64(e.RequestBytes))}
+	p.Response = console.Message{Body: e.Response, Bytes: int64(e.ResponseBytes), Missing: missing(int64(e.ResponseBytes))}
 	p.Broken, p.Checked = rulesOfRequest(e)
 	p.Snippets = console.Snippets(console.HTTPRequest{
 		Method: e.Method, URL: origin(r) + target(e.Path, e.Query), Secret: s.SecretEnv, Body: e.Request, Status: e.Status,
@@ -239,12 +224,12 @@ func rulesOfRequest(e *requestEntry) (broken []string, checked bool) {
 	if err != nil {
 		return nil, false
 	}
-	r := &http.Request{Method: e.Method, URL: at, Header: http.Header{"Content-Type": {"application/json"}}, ContentLength: e.Sent}
+	r := &http.Request{Method: e.Method, URL: at, Header: http.Header{"Content-Type": {"application/json"}}, ContentLength: int64(e.RequestBytes)}
 	body := []byte(e.Request)
 	if string(body) == "null" {
 		body = nil
 	}
-	if e.Sent == 0 || body != nil {
+	if e.RequestBytes == 0 || body != nil {
 		checked = true
 		for _, p := range op.CheckRequest(r, pathValues(op.Path, strings.TrimPrefix(e.Path, api.BasePath)), body) {
 			broken = append(broken, "request: "+p.String())

@@ -8,6 +8,7 @@ import (
 
 	"github.com/destkit/destkit/internal/console"
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/controlapi"
 )
 
 // clockChange is one of GET /_control/clock/journal.
@@ -65,27 +66,6 @@ func (s *site) seedFile(r *console.Request) {
 	_, _ = r.W.Write(reply.Body)
 }
 
-// seeded is the reply of POST /_control/seed: everything by name, with tokens.
-type seeded struct {
-	Organizations []struct {
-		ID    int64  `json:"id"`
-		Name  string `json:"name"`
-		Email string `json:"email"`
-		PAT   string `json:"personal_access_token"`
-		Users map[string]struct {
-			PAT string `json:"personal_access_token"`
-		} `json:"users"`
-		Workspaces []struct {
-			ID       int64  `json:"id"`
-			Name     string `json:"name"`
-			Key      string `json:"api_key"`
-			Webhooks map[string]struct {
-				Secret string `json:"secret"`
-			} `json:"webhooks"`
-		} `json:"workspaces"`
-	} `json:"organizations"`
-}
-
 // loadSeed makes what a seed says, and shows its tokens once.
 func (s *site) loadSeed(r *console.Request) (string, error) {
 	text := []byte(r.HTTP.PostForm.Get("seed"))
@@ -98,7 +78,7 @@ func (s *site) loadSeed(r *console.Request) (string, error) {
 	if len(text) == 0 {
 		return "", console.Refuse(http.StatusBadRequest, "seed: write a seed, or choose a file")
 	}
-	made, err := post[seeded](r.Context(), s, "/seed", text)
+	made, err := post[controlapi.Seeded](r.Context(), s, "/seed", text)
 	if err != nil {
 		return "", err
 	}
@@ -109,12 +89,12 @@ func (s *site) loadSeed(r *console.Request) (string, error) {
 		}
 	}
 	for _, o := range made.Organizations {
-		add("Personal access token of "+o.Email, o.PAT)
+		add("Personal access token of "+o.Email, o.PersonalAccessToken)
 		for email, u := range o.Users {
-			add("Personal access token of "+email, u.PAT)
+			add("Personal access token of "+email, u.PersonalAccessToken)
 		}
 		for _, w := range o.Workspaces {
-			add(fmt.Sprintf("API key of the workspace %s (%d)", w.Name, w.ID), w.Key)
+			add(fmt.Sprintf("API key of the workspace %s (%d)", w.Name, w.ID), w.APIKey)
 			for name, hook := range w.Webhooks {
 				add("Secret of the webhook "+name, hook.Secret)
 			}

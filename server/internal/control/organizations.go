@@ -6,6 +6,7 @@ import (
 
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
+	"github.com/destkit/destkit/server/internal/controlapi"
 	"github.com/destkit/destkit/server/internal/organizations"
 	"github.com/destkit/destkit/server/internal/store"
 )
@@ -37,51 +38,30 @@ func (h *Handlers) newOrganization(c *call.Control) (any, error) {
 	return call.Status(http.StatusCreated, made), nil
 }
 
-// organizationShown is an organization as the list shows it, with the ids by which
-// everything in it is called.
-type organizationShown struct {
-	ID         int64                   `json:"id"`
-	Name       string                  `json:"name"`
-	CreatedAt  api.Time                `json:"created_at"`
-	Users      []organizationUser      `json:"users"`
-	Workspaces []organizationWorkspace `json:"workspaces"`
-}
-
-type organizationUser struct {
-	ID    int64  `json:"id"`
-	Email string `json:"email"`
-	Role  string `json:"role"`
-}
-
-type organizationWorkspace struct {
-	ID   int64  `json:"id"`
-	Name string `json:"name"`
-}
-
 // listOrganizations lists all of them; their tokens were shown when they
 // were made.
 func (h *Handlers) listOrganizations(c *call.Control) (any, error) {
-	list := []organizationShown{}
+	list := []controlapi.Organization{}
 	err := h.Shared.Store.View(c.R.Context(), func(tx *store.Tx) error {
 		rows, err := store.Every(tx.Organizations)
 		if err != nil {
 			return err
 		}
 		for _, o := range rows {
-			shown := organizationShown{ID: o.ID, Name: o.Name, CreatedAt: api.Time{Time: o.CreatedAt}, Users: []organizationUser{}, Workspaces: []organizationWorkspace{}}
+			shown := controlapi.Organization{ID: o.ID, Name: o.Name, CreatedAt: api.Time{Time: o.CreatedAt}, Users: []controlapi.OrganizationUser{}, Workspaces: []controlapi.OrganizationWorkspace{}}
 			users, err := store.Every(func(p store.Page) ([]*store.User, int64, error) { return store.Users.List(tx, o.ID, p) })
 			if err != nil {
 				return err
 			}
 			for _, u := range users {
-				shown.Users = append(shown.Users, organizationUser{u.ID, u.Email, u.Role})
+				shown.Users = append(shown.Users, controlapi.OrganizationUser{ID: u.ID, Email: u.Email, Role: u.Role})
 			}
 			workspaces, err := store.Every(func(p store.Page) ([]*store.Workspace, int64, error) { return store.Workspaces.List(tx, o.ID, p) })
 			if err != nil {
 				return err
 			}
 			for _, w := range workspaces {
-				shown.Workspaces = append(shown.Workspaces, organizationWorkspace{w.ID, w.Name})
+				shown.Workspaces = append(shown.Workspaces, controlapi.OrganizationWorkspace{ID: w.ID, Name: w.Name})
 			}
 			list = append(list, shown)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
+	"github.com/destkit/destkit/server/internal/controlapi"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/runs"
 	"github.com/destkit/destkit/server/internal/sources"
@@ -24,67 +25,6 @@ type DryRunRequest struct {
 	Full bool `json:"full"`
 	// Limit is the most records of each action that are shown, 0 to 100; nil is 10.
 	Limit *int64 `json:"limit"`
-}
-
-// DryRun is what the next run of a sync would do (POST /_control/syncs/{id}/plan).
-type DryRun struct {
-	SyncID         int64    `json:"sync_id"`
-	Label          *string  `json:"label"`
-	At             api.Time `json:"at"` // on the service's clock
-	Operation      string   `json:"operation"`
-	FullSync       bool     `json:"full_sync"`
-	FullSyncReason *string  `json:"full_sync_reason"`
-	// The counters with which the run would begin to send (spec 2.9).
-	SourceRecordCount    int64 `json:"source_record_count"`
-	SourceRecordUpdates  int64 `json:"source_record_updates"`
-	SourceRecordDeletes  int64 `json:"source_record_deletes"`
-	SourceRecordInvalids int64 `json:"source_record_invalids"`
-	// Actions count the records by what would become of them.
-	Actions DryRunActions `json:"actions"`
-	// Refused has the reasons of invalid rows, the most frequent first. Doubtful has
-	// those for which the destination may refuse records that would be sent.
-	Refused  []DryRunReason `json:"refused"`
-	Doubtful []DryRunReason `json:"doubtful"`
-	Sample   []DryRunRecord `json:"sample"`
-	// Failure is how the run would fail by itself, whatever its destination answers.
-	Failure    *DryRunFailure `json:"failure"`
-	DurationMS float64        `json:"duration_ms"` // real time
-}
-
-// DryRunActions are counts of records; Refuse counts rows.
-type DryRunActions struct {
-	Create    int64 `json:"create"`
-	Change    int64 `json:"change"`
-	Resend    int64 `json:"resend"`
-	Delete    int64 `json:"delete"`
-	Refuse    int64 `json:"refuse"`
-	Skip      int64 `json:"skip"`
-	Unchanged int64 `json:"unchanged"`
-}
-
-// DryRunReason is why rows are invalid, or records may be refused.
-type DryRunReason struct {
-	Reason string `json:"reason"`
-	Rows   int64  `json:"rows"`
-}
-
-// DryRunRecord is one record; Record is null where nothing would be sent, and where
-// it is too large to be shown.
-type DryRunRecord struct {
-	Action     string          `json:"action"`
-	Identifier json.RawMessage `json:"identifier"`
-	Operation  *string         `json:"operation"`
-	Record     json.RawMessage `json:"record"`
-	Bytes      int             `json:"bytes"`
-	Reason     *string         `json:"reason"`
-	Rows       int64           `json:"rows"`
-}
-
-// DryRunFailure has the words of a failed run (spec 2.9).
-type DryRunFailure struct {
-	Code    string  `json:"error_code"`
-	Message string  `json:"error_message"`
-	Detail  *string `json:"error_detail"`
 }
 
 const usualDrySample = 10
@@ -106,7 +46,7 @@ func (k *Inspector) dryRunRoutes() []call.ControlRoute {
 // sent and nothing is written, but for the kept objects of the destination, which are
 // asked for again when they are old, as any reading of them does. A sync with an
 // active run is refused: what that sends is known only at its end.
-func (k *Inspector) DryRun(ctx context.Context, id int64, q DryRunRequest) (*DryRun, error) {
+func (k *Inspector) DryRun(ctx context.Context, id int64, q DryRunRequest) (*controlapi.DryRun, error) {
 	most := int64(usualDrySample)
 	if q.Limit != nil {
 		if most = *q.Limit; most < 0 || most > executor.MaxDrySamples {
@@ -211,16 +151,16 @@ func (k *Inspector) cleaner(ctx context.Context, id int64, typ string) (clean fu
 }
 
 // shownDryRun writes a dry run as the control API shows it.
-func shownDryRun(y *store.Sync, d *executor.DryRun, clean func(string) string) *DryRun {
+func shownDryRun(y *store.Sync, d *executor.DryRun, clean func(string) string) *controlapi.DryRun {
 	processed := d.SourceUpdates + d.SourceDeletes
-	shown := &DryRun{
+	shown := &controlapi.DryRun{
 		SyncID: y.ID, Label: y.Config.Label, Operation: y.Config.Operation, FullSync: d.FullSync, FullSyncReason: optional(d.FullReason),
 		SourceRecordCount:   max(d.SourceRecords, processed+d.SourceInvalids), // as countersOf
 		SourceRecordUpdates: d.SourceUpdates, SourceRecordDeletes: d.SourceDeletes, SourceRecordInvalids: d.SourceInvalids,
-		Actions: DryRunActions{
+		Actions: controlapi.DryRunActions{
 			Create: d.Created, Change: d.Changed, Resend: d.Resent, Delete: d.SourceDeletes, Refuse: d.SourceInvalids, Skip: d.Skipped, Unchanged: d.Unchanged,
 		},
-		Refused: shownReasons(d.Reasons), Doubtful: shownReasons(d.Doubts), Sample: []DryRunRecord{},
+		Refused: shownReasons(d.Reasons), Doubtful: shownReasons(d.Doubts), Sample: []controlapi.DryRunRecord{},
 	}
 	text := func(value []byte) json.RawMessage {
 		if cleaned := []byte(clean(string(value))); len(value) > 0 && json.Valid(cleaned) {
@@ -230,22 +170,22 @@ func shownDryRun(y *store.Sync, d *executor.DryRun, clean func(string) string) *
 	}
 	for i := range d.Samples {
 		r := &d.Samples[i]
-		shown.Sample = append(shown.Sample, DryRunRecord{
+		shown.Sample = append(shown.Sample, controlapi.DryRunRecord{
 			Action: r.Action, Identifier: text(r.Identifier), Operation: optional(r.Operation), Record: text(r.Record), Bytes: r.Bytes,
 			Reason: optional(r.Reason), Rows: r.Rows,
 		})
 	}
 	if f := d.Failure; f != nil {
-		shown.Failure = &DryRunFailure{f.Code, f.Message, optional(f.Detail)}
+		shown.Failure = &controlapi.DryRunFailure{Code: f.Code, Message: f.Message, Detail: optional(f.Detail)}
 	}
 	return shown
 }
 
 // shownReasons is a list on the wire, also when it is empty.
-func shownReasons(reasons []executor.Reason) []DryRunReason {
-	shown := []DryRunReason{}
+func shownReasons(reasons []executor.Reason) []controlapi.DryRunReason {
+	shown := []controlapi.DryRunReason{}
 	for _, r := range reasons {
-		shown = append(shown, DryRunReason{r.Text, r.Rows})
+		shown = append(shown, controlapi.DryRunReason{Reason: r.Text, Rows: r.Rows})
 	}
 	return shown
 }

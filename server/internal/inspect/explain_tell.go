@@ -7,14 +7,15 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/controlapi"
 	"github.com/destkit/destkit/server/internal/runs"
 	"github.com/destkit/destkit/server/internal/sync/executor"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
 )
 
 // tell puts it together.
-func (x *explaining) tell(ctx context.Context) (*Explained, error) {
-	e := &Explained{
+func (x *explaining) tell(ctx context.Context) (*controlapi.Explained, error) {
+	e := &controlapi.Explained{
 		SyncID: x.sync.ID, RunID: x.run.ID, Identifier: x.found, SourceRow: orNull(x.row), Record: orNull(x.record), Copies: x.copies,
 		Attempts: x.attempts(), SchemaChanges: append([]api.SchemaChange{}, x.run.Run.SchemaChanges...),
 	}
@@ -56,7 +57,7 @@ func (x *explaining) last() *ledger.Logged {
 func inDoubt(l *ledger.Logged) bool { return runs.InDoubt(&l.Record) }
 
 // prints are the fingerprints of before, after and now.
-func (x *explaining) prints() (p ExplainedPrints) {
+func (x *explaining) prints() (p controlapi.ExplainedPrints) {
 	shown := func(print ledger.Fingerprint) *string {
 		if print == (ledger.Fingerprint{}) {
 			return nil
@@ -87,8 +88,8 @@ func (x *explaining) prints() (p ExplainedPrints) {
 func (x *explaining) untouched() bool { return len(x.events) == 0 && x.later == nil }
 
 // attempts are the calls that carried the record.
-func (x *explaining) attempts() []ExplainedAttempt {
-	list := []ExplainedAttempt{}
+func (x *explaining) attempts() []controlapi.ExplainedAttempt {
+	list := []controlapi.ExplainedAttempt{}
 	for i := range x.events {
 		one := &x.events[i]
 		// What is noted before a batch is sent is an attempt only where no verdict
@@ -117,8 +118,8 @@ func (x *explaining) attempts() []ExplainedAttempt {
 }
 
 // attempt is one call; failed ones brought no verdict.
-func (x *explaining) attempt(one *ledger.Logged, call string, failed bool) ExplainedAttempt {
-	a := ExplainedAttempt{
+func (x *explaining) attempt(one *ledger.Logged, call string, failed bool) controlapi.ExplainedAttempt {
+	a := controlapi.ExplainedAttempt{
 		Operation: one.Batch.Operation, Verdict: one.Verdict.String(), Message: one.Message, Record: orNull(one.Payload),
 		StartedAt: api.At(one.Batch.StartedAt), CompletedAt: api.At(one.Batch.CompletedAt),
 	}
@@ -136,7 +137,7 @@ func (x *explaining) attempt(one *ledger.Logged, call string, failed bool) Expla
 }
 
 // exchanges adds what the journal has of the calls.
-func (x *explaining) exchanges(attempts []ExplainedAttempt) {
+func (x *explaining) exchanges(attempts []controlapi.ExplainedAttempt) {
 	for i := range attempts {
 		a := &attempts[i]
 		if a.Call == nil {
@@ -146,7 +147,7 @@ func (x *explaining) exchanges(attempts []ExplainedAttempt) {
 		if entry == nil {
 			continue
 		}
-		a.Exchange = &ExplainedExchange{
+		a.Exchange = &controlapi.ExplainedExchange{
 			ID: entry.ID, Request: orNull(entry.Request), Response: orNull(entry.Response), RequestBytes: entry.Sent,
 			ResponseBytes: entry.Received, Status: entry.Status, Outcome: entry.Outcome, Error: entry.Error,
 		}
@@ -158,7 +159,7 @@ func (x *explaining) exchanges(attempts []ExplainedAttempt) {
 }
 
 // next tells when the record is sent again.
-func (x *explaining) next() ExplainedRetry {
+func (x *explaining) next() controlapi.ExplainedRetry {
 	last := x.last()
 	if last == nil {
 		last = x.before
@@ -166,15 +167,15 @@ func (x *explaining) next() ExplainedRetry {
 	if x.later != nil {
 		last = x.later
 	}
-	none := ExplainedRetry{When: retryNone}
+	none := controlapi.ExplainedRetry{When: retryNone}
 	gone := x.row == nil && x.sourceFault == ""
 	switch {
 	case last == nil || last.Verdict != ledger.Rejected, !last.Delete && (gone || x.invalid != ""):
 		return none
 	case x.run.Run.Status == api.RunWorking || x.run.Run.Status == api.RunQueued:
-		return ExplainedRetry{When: retryThisRun}
+		return controlapi.ExplainedRetry{When: retryThisRun}
 	}
-	retry := ExplainedRetry{When: retryNextRun}
+	retry := controlapi.ExplainedRetry{When: retryNextRun}
 	if at := runs.NextRun(&x.sync.Config, x.k.Clock.Now()); at != (time.Time{}) {
 		retry.At = api.At(at)
 	}

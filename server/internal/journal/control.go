@@ -9,6 +9,7 @@ import (
 
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server/internal/call"
+	"github.com/destkit/destkit/server/internal/controlapi"
 	"github.com/destkit/destkit/server/internal/problem"
 )
 
@@ -116,7 +117,7 @@ func (j *Journal) controlRequests(c *call.Control) (any, error) {
 }
 
 // requests gives one page of the requests that a query asks for.
-func (j *Journal) requests(query url.Values) (none journalPage[RequestEntry], err error) {
+func (j *Journal) requests(query url.Values) (none journalPage[controlapi.RequestEntry], err error) {
 	f, err := j.filter(query)
 	if err != nil {
 		return none, err
@@ -136,7 +137,7 @@ func (j *Journal) requests(query url.Values) (none journalPage[RequestEntry], er
 	}
 	id, operation, method, fault := query.Get("id"), query.Get("operation"), query.Get("method"), query.Get("fault")
 	path, text := foreign.NewSearch(query.Get("path")), &f.text
-	return read(&j.Requests, &f, func(e *RequestEntry) bool {
+	return read(&j.Requests, &f, func(e *controlapi.RequestEntry) bool {
 		return is(id, e.ID) && is(f.organization, e.OrganizationID) && is(workspace, e.WorkspaceID) && f.status(e.Status) &&
 			is(operation, e.Operation) && is(method, e.Method) && (fault == "" || slices.Contains(e.Faults, fault)) &&
 			(path.Empty() || path.In(e.Path+"?"+e.Query)) &&

@@ -17,6 +17,7 @@ import (
 
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
+	"github.com/destkit/destkit/server/internal/controlapi"
 	"github.com/destkit/destkit/server/internal/sync/destination"
 )
 
@@ -26,7 +27,7 @@ type Journal struct {
 	owned    func(ctx context.Context, organizationID int64) (map[int64]bool, error) // the ids of its destinations
 	IDs      requestIDs
 	bodies   atomic.Bool
-	Requests book[RequestEntry]
+	Requests book[controlapi.RequestEntry]
 	Calls    book[CallEntry]
 	webhooks book[WebhookEntry]
 }
@@ -46,12 +47,12 @@ const (
 func New(owned func(ctx context.Context, organizationID int64) (map[int64]bool, error)) *Journal {
 	j := &Journal{owned: owned}
 	j.bodies.Store(true)
-	j.Requests = newBook(journalBytes, func(e *RequestEntry) int {
+	j.Requests = newBook(journalBytes, func(e *controlapi.RequestEntry) int {
 		return 256 + len(e.Path) + len(e.Query) + len(e.Request) + len(e.Response)
 	})
-	j.Requests.number = func(e *RequestEntry) int64 { return e.Number }
-	j.Requests.key = func(e *RequestEntry) string { return e.ID }
-	j.Requests.sign = func(e *RequestEntry, number int64) { e.Number = number }
+	j.Requests.number = func(e *controlapi.RequestEntry) int64 { return e.Number }
+	j.Requests.key = func(e *controlapi.RequestEntry) string { return e.ID }
+	j.Requests.sign = func(e *controlapi.RequestEntry, number int64) { e.Number = number }
 	j.Calls = newBook(callBytes, func(e *CallEntry) int {
 		return 512 + len(e.Error) + e.BodyBytes()
 	})
@@ -66,28 +67,6 @@ func New(owned func(ctx context.Context, organizationID int64) (map[int64]bool, 
 	j.webhooks.key = func(e *WebhookEntry) string { return fmt.Sprintf("%d/%d", e.DeliveryID, e.Attempt) }
 	j.webhooks.sign = func(e *WebhookEntry, number int64) { e.Number, e.ID = number, fmt.Sprintf("webhook_%012d", number) }
 	return j
-}
-
-// RequestEntry is one request of the API. Bodies are JSON with every secret
-// replaced, or null where there was none, where it was no JSON, where it was
-// too large to keep, or where bodies are switched off.
-type RequestEntry struct {
-	Number         int64           `json:"number"` // in the order in which requests ended
-	ID             string          `json:"id"`     // X-Request-Id of the reply
-	At             api.Time        `json:"at"`     // on the service's clock
-	DurationMS     float64         `json:"duration_ms"`
-	OrganizationID int64           `json:"organization_id"` // 0: no caller was recognised
-	WorkspaceID    int64           `json:"workspace_id"`    // 0: none
-	Operation      string          `json:"operation"`       // "": no operation has this path
-	Method         string          `json:"method"`
-	Path           string          `json:"path"`
-	Query          string          `json:"query"`
-	Status         int             `json:"status"` // 0: the connection was dropped
-	RequestBytes   int             `json:"request_bytes"`
-	ResponseBytes  int             `json:"response_bytes"`
-	Request        json.RawMessage `json:"request"`
-	Response       json.RawMessage `json:"response"`
-	Faults         []string        `json:"faults"` // ids of the faults that struck
 }
 
 // CallEntry is one call to a destination.
@@ -127,7 +106,7 @@ func (r *Recorder) End(faults []string) (took time.Duration) {
 	c, j := r.c, r.j
 	took = time.Since(r.began)
 	secrets := SecretsOf(c)
-	entry := RequestEntry{
+	entry := controlapi.RequestEntry{
 		ID: r.ID(), At: api.Time{Time: c.Began}, DurationMS: float64(took.Microseconds()) / 1000,
 		OrganizationID: c.Who.OrganizationID, WorkspaceID: c.Who.WorkspaceID,
 		Operation: c.Op.ID, Method: c.R.Method, Path: secrets.Path(c.R.URL), Query: secrets.Query(c.R.URL),

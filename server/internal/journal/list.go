@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/url"
 	"strconv"
+
+	"github.com/destkit/destkit/server/internal/controlapi"
 )
 
 // Filter says which entries of a journal are listed. Zero values do not restrict.
@@ -45,7 +47,7 @@ func (f *Filter) query() url.Values {
 }
 
 // ListRequests gives requests of the API, oldest first.
-func (j *Journal) ListRequests(f Filter) ([]RequestEntry, error) {
+func (j *Journal) ListRequests(f Filter) ([]controlapi.RequestEntry, error) {
 	page, err := j.requests(f.query())
 	return page.Entries, err
 }

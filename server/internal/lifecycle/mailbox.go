@@ -8,28 +8,10 @@ import (
 
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
+	"github.com/destkit/destkit/server/internal/controlapi"
 	"github.com/destkit/destkit/server/internal/journal"
 	"github.com/destkit/destkit/server/internal/store"
 )
-
-// mailShown is one e-mail of the mailbox.
-type mailShown struct {
-	ID             int64    `json:"id"`
-	At             api.Time `json:"at"`
-	OrganizationID int64    `json:"organization_id"`
-	WorkspaceID    *int64   `json:"workspace_id"`
-	Kind           string   `json:"kind"`
-	From           string   `json:"from"`
-	To             []string `json:"to"`
-	Subject        string   `json:"subject"`
-	Text           string   `json:"text"`
-	// Delivery of the copy for the mail server: open, delivered, failed; "" when
-	// none is named.
-	Delivery    string    `json:"delivery"`
-	Attempts    int64     `json:"attempts"`
-	NextAttempt *api.Time `json:"next_attempt_at"`
-	Error       string    `json:"error"` // of the last attempt
-}
 
 // controlMailbox pages after filtering: a mailbox is small, and its total is that
 // of what was asked for.
@@ -54,8 +36,8 @@ func (l *Lifecycle) controlMailbox(c *call.Control) (any, error) {
 }
 
 // mails reads the chosen e-mails, newest first.
-func (l *Lifecycle) mails(ctx context.Context, query url.Values, workspace int64) ([]mailShown, error) {
-	list := []mailShown{}
+func (l *Lifecycle) mails(ctx context.Context, query url.Values, workspace int64) ([]controlapi.Mail, error) {
+	list := []controlapi.Mail{}
 	err := l.Shared.Store.View(ctx, func(tx *store.Tx) error {
 		return eachChosen(tx, query, func(id int64) error {
 			rows, err := store.Mails.All(tx, id)
@@ -67,7 +49,7 @@ func (l *Lifecycle) mails(ctx context.Context, query url.Values, workspace int64
 					!journal.Fits(query, "kind", m.Kind) || !addressed(m, query.Get("to")) {
 					continue
 				}
-				list = append(list, mailShown{
+				list = append(list, controlapi.Mail{
 					ID: m.ID, At: api.Time{Time: m.At}, OrganizationID: m.OrganizationID, WorkspaceID: m.WorkspaceID,
 					Kind: m.Kind, From: m.From, To: m.To, Subject: m.Subject, Text: m.Text,
 					Delivery: m.Delivery, Attempts: m.Attempts, NextAttempt: api.At(m.NextAttempt), Error: m.Error,
@@ -77,7 +59,7 @@ func (l *Lifecycle) mails(ctx context.Context, query url.Values, workspace int64
 		})
 	})
 	// Ids are given in the order of sending, across organizations.
-	slices.SortFunc(list, func(a, b mailShown) int { return int(b.ID - a.ID) })
+	slices.SortFunc(list, func(a, b controlapi.Mail) int { return int(b.ID - a.ID) })
 	return list, err
 }
 

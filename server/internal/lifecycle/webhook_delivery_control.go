@@ -6,28 +6,9 @@ import (
 
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
+	"github.com/destkit/destkit/server/internal/controlapi"
 	"github.com/destkit/destkit/server/internal/store"
 )
-
-// deliveryShown is one delivery. Of the endpoint only scheme and host are shown:
-// the rest may be secret, and so is what signs the body.
-type deliveryShown struct {
-	ID          int64           `json:"id"`
-	WorkspaceID int64           `json:"workspace_id"`
-	WebhookID   int64           `json:"webhook_id"`
-	Site        string          `json:"site"`
-	SyncID      int64           `json:"sync_id"`
-	SyncRunID   int64           `json:"sync_run_id"`
-	Event       string          `json:"event"`
-	Status      string          `json:"status"`
-	Attempts    int64           `json:"attempts"`
-	CreatedAt   api.Time        `json:"created_at"`
-	LastAttempt *api.Time       `json:"last_attempt_at"`
-	NextAttempt *api.Time       `json:"next_attempt_at"` // null when it is over
-	HTTPStatus  *int64          `json:"http_status"`     // of the last attempt; null without an answer
-	Error       *string         `json:"error"`           // of the last attempt
-	Body        json.RawMessage `json:"body"`
-}
 
 // deliveryFilter is what a caller asks for; zero numbers are all.
 type deliveryFilter struct {
@@ -60,7 +41,7 @@ func (l *Lifecycle) controlDeliveries(c *call.Control) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := []deliveryShown{}
+	list := []controlapi.WebhookDelivery{}
 	err = l.Shared.Store.View(c.R.Context(), func(tx *store.Tx) error {
 		return eachChosen(tx, query, func(id int64) error {
 			list, err = deliveriesIn(tx, id, filter, list)
@@ -70,12 +51,12 @@ func (l *Lifecycle) controlDeliveries(c *call.Control) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(list, func(a, b deliveryShown) int { return int(b.ID - a.ID) })
+	slices.SortFunc(list, func(a, b controlapi.WebhookDelivery) int { return int(b.ID - a.ID) })
 	return map[string]any{"deliveries": list[:min(int64(len(list)), limit)], "total": len(list)}, nil
 }
 
 // deliveriesIn adds those of one organization.
-func deliveriesIn(tx *store.Tx, organizationID int64, filter deliveryFilter, list []deliveryShown) ([]deliveryShown, error) {
+func deliveriesIn(tx *store.Tx, organizationID int64, filter deliveryFilter, list []controlapi.WebhookDelivery) ([]controlapi.WebhookDelivery, error) {
 	workspaces, _, err := store.Workspaces.List(tx, organizationID, store.Page{})
 	if err != nil {
 		return nil, err
@@ -105,8 +86,8 @@ func deliveriesIn(tx *store.Tx, organizationID int64, filter deliveryFilter, lis
 	return list, nil
 }
 
-func deliveryOf(d *store.WebhookDelivery, site string) deliveryShown {
-	shown := deliveryShown{
+func deliveryOf(d *store.WebhookDelivery, site string) controlapi.WebhookDelivery {
+	shown := controlapi.WebhookDelivery{
 		ID: d.ID, WorkspaceID: d.WorkspaceID, WebhookID: d.WebhookID, Site: site, SyncID: d.SyncID, SyncRunID: d.SyncRunID,
 		Event: d.Event, Status: d.Status, Attempts: d.Attempts, CreatedAt: api.Time{Time: d.CreatedAt}, Body: json.RawMessage(d.Body),
 		LastAttempt: api.At(d.LastAttempt), NextAttempt: api.At(d.NextAttempt),

@@ -12,6 +12,7 @@ import (
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/connectors"
+	"github.com/destkit/destkit/server/internal/controlapi"
 	"github.com/destkit/destkit/server/internal/organizations"
 	"github.com/destkit/destkit/server/internal/problem"
 )
@@ -110,63 +111,16 @@ type workspaceInvitationEntry struct {
 	Role   string   `yaml:"role"`
 }
 
-// Seeded is what a seed made, by the names in it. Tokens are shown once.
-type Seeded struct {
-	Connectors    []string             `json:"connectors,omitempty"` // types that it declares
-	Organizations []SeededOrganization `json:"organizations"`
-}
-
-// SeededOrganization is one organization of a seed. Email and
-// PersonalAccessToken are those of the admin of a new organization.
-type SeededOrganization struct {
-	ID                  int64                 `json:"id"`
-	Name                string                `json:"name"`
-	UserID              int64                 `json:"user_id"`
-	Email               string                `json:"email"`
-	PersonalAccessToken string                `json:"personal_access_token,omitempty"`
-	Users               map[string]SeededUser `json:"users"`
-	Workspaces          []SeededWorkspace     `json:"workspaces"`
-	Invitations         map[string]int64      `json:"invitations"`
-}
-
-// SeededUser is a user by the e-mail address.
-type SeededUser struct {
-	ID                  int64  `json:"id"`
-	PersonalAccessToken string `json:"personal_access_token"`
-}
-
-// SeededWorkspace has the ids of everything in a workspace by name; syncs by
-// their label.
-type SeededWorkspace struct {
-	ID           int64                    `json:"id"`
-	Name         string                   `json:"name"`
-	APIKey       string                   `json:"api_key"`
-	Sources      map[string]int64         `json:"sources"`
-	Models       map[string]int64         `json:"models"`
-	Topics       map[string]int64         `json:"topics"`
-	Datasets     map[string]int64         `json:"datasets"`
-	Destinations map[string]int64         `json:"destinations"`
-	Syncs        map[string]int64         `json:"syncs"`
-	Webhooks     map[string]SeededWebhook `json:"webhooks"`
-	Invitations  map[string]int64         `json:"invitations"`
-}
-
-// SeededWebhook is a webhook with the secret that is shown once.
-type SeededWebhook struct {
-	ID     int64  `json:"id"`
-	Secret string `json:"secret"`
-}
-
 // Seed is what who runs the service does at a start. The organizations of the seed
 // are none of others (see AllowFiles of the configuration).
-func (s *Seeds) Seed(ctx context.Context, file string, src []byte) (*Seeded, error) {
+func (s *Seeds) Seed(ctx context.Context, file string, src []byte) (*controlapi.Seeded, error) {
 	return s.seed(ctx, file, src, true)
 }
 
 // seed makes everything in a seed or, on an error, nothing. file stands in
 // messages only. The error names the place: file, line and column where the
 // document cannot be read, the entry where the API refuses it.
-func (s *Seeds) seed(ctx context.Context, file string, src []byte, own bool) (*Seeded, error) {
+func (s *Seeds) seed(ctx context.Context, file string, src []byte, own bool) (*controlapi.Seeded, error) {
 	document, err := readSeed(file, src)
 	if err != nil {
 		return nil, err
@@ -211,8 +165,8 @@ func readSeed(file string, src []byte) (document Document, err error) {
 }
 
 // sow makes the organizations one after the other; an error undoes all.
-func (s *Seeds) sow(ctx context.Context, file string, document Document, own bool) (*Seeded, error) {
-	seeded, undo := &Seeded{}, &undo{s: s, since: s.Clock.Now().Truncate(time.Millisecond)}
+func (s *Seeds) sow(ctx context.Context, file string, document Document, own bool) (*controlapi.Seeded, error) {
+	seeded, undo := &controlapi.Seeded{}, &undo{s: s, since: s.Clock.Now().Truncate(time.Millisecond)}
 	var err error
 	if seeded.Connectors, err = s.declareAll(ctx, file, document.Connectors, undo); err != nil {
 		return nil, undo.run(err)

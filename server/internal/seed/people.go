@@ -8,6 +8,7 @@ import (
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/suggest"
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/controlapi"
 	"github.com/destkit/destkit/server/internal/organizations"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
@@ -26,7 +27,7 @@ var workspaceRoles = []string{api.RoleOwner, api.RoleEditor, api.RoleOperator, a
 
 // user makes a user with memberships and a token. The API invites users and
 // does not make them, so this is the control API's own.
-func (p *planter) user(wanted userEntry) (made SeededUser, err error) {
+func (p *planter) user(wanted userEntry) (made controlapi.SeededUser, err error) {
 	if wanted.Role == "" {
 		wanted.Role = api.RoleMember
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server/internal/call"
+	"github.com/destkit/destkit/server/internal/controlapi"
 	"github.com/destkit/destkit/server/internal/organizations"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
@@ -76,8 +77,8 @@ func (p *planter) create(who call.Principal, id string, path map[string]int64, b
 
 // organization makes everything in the order in which things refer to one
 // another: workspaces, users, what is in the workspaces, invitations.
-func (p *planter) organization(wanted organizationEntry) (*SeededOrganization, error) {
-	made := &SeededOrganization{Users: map[string]SeededUser{}, Workspaces: []SeededWorkspace{}, Invitations: map[string]int64{}}
+func (p *planter) organization(wanted organizationEntry) (*controlapi.SeededOrganization, error) {
+	made := &controlapi.SeededOrganization{Users: map[string]controlapi.SeededUser{}, Workspaces: []controlapi.SeededWorkspace{}, Invitations: map[string]int64{}}
 	// What exists after this is undone by the caller.
 	if err := p.begin(wanted, made); err != nil {
 		return nil, p.at("", wanted.Name, err)
@@ -114,7 +115,7 @@ func (p *planter) organization(wanted organizationEntry) (*SeededOrganization, e
 }
 
 // begin makes the organization, or takes the first one.
-func (p *planter) begin(wanted organizationEntry, made *SeededOrganization) error {
+func (p *planter) begin(wanted organizationEntry, made *controlapi.SeededOrganization) error {
 	if wanted.First {
 		// Refused, since both would be ignored.
 		if wanted.Name != "" || wanted.Email != "" {
@@ -144,7 +145,7 @@ func (p *planter) begin(wanted organizationEntry, made *SeededOrganization) erro
 
 // takeFirst finds the organization of the first start; a client may have
 // deleted it.
-func (p *planter) takeFirst(made *SeededOrganization) error {
+func (p *planter) takeFirst(made *controlapi.SeededOrganization) error {
 	err := p.s.Shared.Store.View(p.ctx, func(tx *store.Tx) error {
 		id, err := organizations.First(tx)
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/suggest"
+	"github.com/destkit/destkit/server/internal/controlapi"
 	"github.com/destkit/destkit/server/internal/organizations"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/sources"
@@ -20,23 +21,23 @@ import (
 // workspaceSeed is a workspace that is being filled.
 type workspaceSeed struct {
 	*planter
-	seeded *SeededWorkspace
+	seeded *controlapi.SeededWorkspace
 	w      *store.Workspace
 	place  string
 }
 
 // fillWorkspace makes everything in a workspace, in the order in which things
 // refer to one another.
-func (p *planter) fillWorkspace(place string, wanted workspaceEntry) (*SeededWorkspace, error) {
+func (p *planter) fillWorkspace(place string, wanted workspaceEntry) (*controlapi.SeededWorkspace, error) {
 	w := p.workspaces[wanted.Name]
 	key, err := p.key(w)
 	if err != nil {
 		return nil, p.at(place, wanted.Name, err)
 	}
-	b := &workspaceSeed{planter: p, w: w, place: place, seeded: &SeededWorkspace{
+	b := &workspaceSeed{planter: p, w: w, place: place, seeded: &controlapi.SeededWorkspace{
 		ID: w.ID, Name: w.Name, APIKey: key, Sources: map[string]int64{}, Models: map[string]int64{},
 		Topics: map[string]int64{}, Datasets: map[string]int64{}, Destinations: map[string]int64{},
-		Syncs: map[string]int64{}, Webhooks: map[string]SeededWebhook{}, Invitations: map[string]int64{},
+		Syncs: map[string]int64{}, Webhooks: map[string]controlapi.SeededWebhook{}, Invitations: map[string]int64{},
 	}}
 	// An order in which everything is there before something refers to it.
 	for _, fill := range []func(workspaceEntry) error{b.sources, b.datasets, b.destinations, b.syncs, b.webhooks, b.invitations} {
@@ -230,7 +231,7 @@ func (b *workspaceSeed) webhooks(wanted workspaceEntry) error {
 		}
 		b.made(func(tx *store.Tx) error { return store.Webhooks.Delete(tx, b.w.ID, id) }, organizations.Outside{})
 		err = json.Unmarshal(text, &made)
-		b.seeded.Webhooks[name] = SeededWebhook{ID: id, Secret: made.Data.Secret}
+		b.seeded.Webhooks[name] = controlapi.SeededWebhook{ID: id, Secret: made.Data.Secret}
 		return err
 	})
 }
