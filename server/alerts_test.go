@@ -367,7 +367,7 @@ func TestRecipients(t *testing.T) {
 	w, l := alerting(t)
 	id := w.alerted(alertOf(api.AlertFailure, "first_time", true, nil))
 	w.change(func(tx *store.Tx) error {
-		ws, err := tx.WorkspaceByID(1)
+		ws, err := store.Workspaces.Any(tx, 1)
 		require.NoError(t, err)
 		for i, email := range []string{"ada@example.com", "off@example.com", "elsewhere@example.com"} {
 			u := &store.User{OrganizationID: ws.OrganizationID, Email: email, Role: api.RoleMember, Notifications: i != 1}

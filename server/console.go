@@ -33,7 +33,7 @@ type insider struct {
 // workspace is a workspace as if it had called with its key.
 func (n *insider) workspace(ctx context.Context, id int64) (who call.Principal, err error) {
 	err = n.performer.Shared.Store.View(ctx, func(tx *store.Tx) error {
-		w, err := tx.WorkspaceByID(id)
+		w, err := store.Workspaces.Any(tx, id)
 		if err == nil {
 			who = call.Principal{Workspace: w, OrganizationID: w.OrganizationID, WorkspaceID: w.ID}
 		}

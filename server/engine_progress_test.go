@@ -27,7 +27,7 @@ func TestProgressIsStoredTogether(t *testing.T) {
 	for i := range list {
 		require.Eventually(t, func() bool {
 			w.view(func(tx *store.Tx) (err error) {
-				list[i], err = tx.AnySyncRun(list[i].ID)
+				list[i], err = store.SyncRuns.Any(tx, list[i].ID)
 				return err
 			})
 			return list[i].Run.Status == api.RunWorking && list[i].Run.CurrentStep != nil && *list[i].Run.CurrentStep == executor.StepPlanning
@@ -54,7 +54,7 @@ func TestProgressIsStoredTogether(t *testing.T) {
 	stored := func() (steps int) {
 		w.view(func(tx *store.Tx) error {
 			for i, run := range list {
-				now, err := tx.AnySyncRun(run.ID)
+				now, err := store.SyncRuns.Any(tx, run.ID)
 				require.NoError(t, err)
 				if *now.Run.CurrentStep == "other" {
 					require.EqualValues(t, i+100, *now.Run.SourceRecordCount)
@@ -72,7 +72,7 @@ func TestProgressIsStoredTogether(t *testing.T) {
 	w.settle()
 	for _, run := range list {
 		w.view(func(tx *store.Tx) error {
-			now, err := tx.AnySyncRun(run.ID)
+			now, err := store.SyncRuns.Any(tx, run.ID)
 			require.NoError(t, err)
 			require.Equal(t, api.RunCompleted, now.Run.Status)
 			require.EqualValues(t, 1, *now.Run.SourceRecordCount)

@@ -54,7 +54,7 @@ func TestFollowersComeWithTheEnd(t *testing.T) {
 	ended := w.runs(parent)
 	require.NoError(t, w.s.Settle(t.Context()))
 	require.NoError(t, w.s.store.View(t.Context(), func(tx *store.Tx) error {
-		run, err := tx.AnySyncRun(ended.id("data.id"))
+		run, err := store.SyncRuns.Any(tx, ended.id("data.id"))
 		require.NoError(t, err)
 		next, err := tx.LastRun(child)
 		require.NoError(t, err)
@@ -156,7 +156,7 @@ func TestEndIsRecordedOnce(t *testing.T) {
 	var y *store.Sync
 	var ended *store.SyncRun
 	require.NoError(t, w.s.store.View(t.Context(), func(tx *store.Tx) (err error) {
-		if ended, err = tx.AnySyncRun(run); err == nil {
+		if ended, err = store.SyncRuns.Any(tx, run); err == nil {
 			y, err = store.Syncs.Read(tx, ended.WorkspaceID, parent)
 		}
 		return err

@@ -86,7 +86,7 @@ func whyFailed(b testing.TB, w *world) map[string]int {
 	why := map[string]int{}
 	require.NoError(b, w.s.store.View(b.Context(), func(tx *store.Tx) error {
 		for id := int64(1); ; id++ {
-			run, err := tx.AnySyncRun(id)
+			run, err := store.SyncRuns.Any(tx, id)
 			if err != nil {
 				return nil
 			}

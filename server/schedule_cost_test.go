@@ -151,7 +151,7 @@ func TestSchedulesAreKept(t *testing.T) {
 			var got []string
 			w.view(func(tx *store.Tx) error {
 				for id := int64(1); ; id++ {
-					run, err := tx.AnySyncRun(id)
+					run, err := store.SyncRuns.Any(tx, id)
 					if err != nil {
 						return nil
 					}
@@ -176,7 +176,7 @@ func TestOrderOfOneMoment(t *testing.T) {
 	var order []int64
 	w.view(func(tx *store.Tx) error {
 		for id := int64(1); id <= 3; id++ {
-			run, err := tx.AnySyncRun(id)
+			run, err := store.SyncRuns.Any(tx, id)
 			require.NoError(t, err)
 			order = append(order, run.SyncID)
 		}

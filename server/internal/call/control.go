@@ -1,11 +1,13 @@
 package call
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"runtime/debug"
 
 	"github.com/destkit/destkit/server/internal/problem"
+	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/strictjson"
 )
 
@@ -75,6 +77,20 @@ var Done = map[string]string{"status": "success"}
 // Gone says that a thing of the path does not exist.
 func Gone(kind string, id any) error {
 	return problem.Refuse(http.StatusNotFound, "there is no %s %v", kind, fmt.Sprint(id))
+}
+
+// Named finds what the path of a control call names by its id, of whichever owner.
+func Named[T any](c *Control, tx *store.Tx, table *store.Table[T], kind string) (*T, error) {
+	return Known(tx, table, kind, IDOf(c))
+}
+
+// Known is Named by an id from elsewhere.
+func Known[T any](tx *store.Tx, table *store.Table[T], kind string, id int64) (*T, error) {
+	found, err := table.Any(tx, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, Gone(kind, id)
+	}
+	return found, err
 }
 
 // IDOf is the id of the path; ids that are no number do not exist.

@@ -11,11 +11,11 @@ import (
 	"sync"
 
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/internal/yamldoc"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
-	"github.com/destkit/destkit/server/internal/organizations"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
@@ -201,27 +201,9 @@ func (k *Connectors) Undeclare(ctx context.Context, name, before string) error {
 
 // usedBy counts the connections of a type.
 func usedBy(tx *store.Tx, name string) (destinations, sources int, err error) {
-	_, err = store.Everywhere(tx, func(organizationID int64) (none struct{}, err error) {
-		var all organizations.Outside
-		if err := all.Gather(tx, organizationID); err != nil {
-			return none, err
-		}
-		for _, d := range all.Destinations {
-			if d.Type == name {
-				destinations++
-			}
-		}
-		for _, src := range all.Sources {
-			if src.Type == name {
-				sources++
-			}
-		}
-		return none, store.ErrNotFound // look on
-	})
-	if errors.Is(err, store.ErrNotFound) {
-		err = nil
-	}
-	return destinations, sources, err
+	all, err := tx.Everything()
+	is := func(one store.Typed) bool { return one.Type == name }
+	return len(lists.Where(all.Destinations, is)), len(lists.Where(all.Sources, is)), err
 }
 
 // unused refuses to touch a type that connections have.

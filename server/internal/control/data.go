@@ -1,15 +1,12 @@
 package control
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"net/url"
 	"strings"
 
 	"github.com/destkit/destkit/server/internal/call"
-	"github.com/destkit/destkit/server/internal/organizations"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
@@ -43,7 +40,14 @@ func (h *Handlers) execute(c *call.Control) (any, error) {
 	if strings.TrimSpace(body.SQL) == "" {
 		return nil, problem.InvalidField("sql", "is required")
 	}
-	access, err := h.anySource(c.R.Context(), call.IDOf(c))
+	var access sources.Access
+	err := h.Shared.Store.View(c.R.Context(), func(tx *store.Tx) error {
+		src, err := call.Named(c, tx, store.Sources, "source")
+		if err == nil {
+			access, err = h.Sources.Access(tx, src)
+		}
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -51,28 +55,6 @@ func (h *Handlers) execute(c *call.Control) (any, error) {
 		return nil, err
 	}
 	return call.Done, nil
-}
-
-// anySource finds what it takes to open a source by its id alone.
-func (h *Handlers) anySource(ctx context.Context, id int64) (access sources.Access, err error) {
-	err = h.Shared.Store.View(ctx, func(tx *store.Tx) error {
-		src, err := organizations.Among(tx, func(all *organizations.Outside) (*store.Source, error) {
-			for _, src := range all.Sources {
-				if src.ID == id {
-					return src, nil
-				}
-			}
-			return nil, store.ErrNotFound
-		})
-		if errors.Is(err, store.ErrNotFound) {
-			return call.Gone("source", id)
-		}
-		if err == nil {
-			access, err = h.Sources.Access(tx, src)
-		}
-		return err
-	})
-	return access, err
 }
 
 // records shows what arrived, so that a test can look at the other end.
@@ -89,7 +71,11 @@ func (h *Handlers) records(c *call.Control) (any, error) {
 	if query.Get("object") == "" {
 		return nil, problem.InvalidField("object", "is required")
 	}
-	d, err := h.anyDestination(c.R.Context(), call.IDOf(c))
+	var d *store.Destination
+	err = h.Shared.Store.View(c.R.Context(), func(tx *store.Tx) (err error) {
+		d, err = call.Named(c, tx, store.Destinations, "destination")
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -110,23 +96,4 @@ func (h *Handlers) records(c *call.Control) (any, error) {
 		records = []json.RawMessage{}
 	}
 	return map[string]any{"records": records, "total": total}, nil
-}
-
-// anyDestination finds a destination by its id alone.
-func (h *Handlers) anyDestination(ctx context.Context, id int64) (found *store.Destination, err error) {
-	err = h.Shared.Store.View(ctx, func(tx *store.Tx) error {
-		found, err = organizations.Among(tx, func(all *organizations.Outside) (*store.Destination, error) {
-			for _, d := range all.Destinations {
-				if d.ID == id {
-					return d, nil
-				}
-			}
-			return nil, store.ErrNotFound
-		})
-		if errors.Is(err, store.ErrNotFound) {
-			return call.Gone("destination", id)
-		}
-		return err
-	})
-	return found, err
 }

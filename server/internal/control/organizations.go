@@ -1,7 +1,6 @@
 package control
 
 import (
-	"errors"
 	"net/http"
 
 	"github.com/destkit/destkit/server/api"
@@ -78,9 +77,7 @@ func (h *Handlers) listOrganizations(c *call.Control) (any, error) {
 func (h *Handlers) workspaceKey(c *call.Control) (any, error) {
 	id, key := call.IDOf(c), ""
 	err := h.Shared.Store.Update(c.R.Context(), func(tx *store.Tx) (err error) {
-		if _, err = tx.WorkspaceByID(id); errors.Is(err, store.ErrNotFound) {
-			return call.Gone("workspace", id)
-		} else if err != nil {
+		if _, err = call.Named(c, tx, store.Workspaces, "workspace"); err != nil {
 			return err
 		}
 		key, err = tx.NewWorkspaceKey(id)

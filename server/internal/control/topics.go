@@ -73,15 +73,6 @@ func messagesIn(text []byte) ([]json.RawMessage, error) {
 	return list, nil
 }
 
-// controlledTopic finds the topic of the path in any organization.
-func controlledTopic(c *call.Control, tx *store.Tx) (*store.Topic, error) {
-	topic, err := tx.AnyTopic(call.IDOf(c))
-	if errors.Is(err, store.ErrNotFound) {
-		return nil, call.Gone("topic", call.IDOf(c))
-	}
-	return topic, err
-}
-
 // appendMessages does for a topic what a producer would (spec 2.12), and starts
 // the runs of live syncs.
 func (h *Handlers) appendMessages(c *call.Control) (any, error) {
@@ -101,7 +92,7 @@ func (h *Handlers) appendMessages(c *call.Control) (any, error) {
 	}{}
 	var runs []*store.SyncRun
 	err = h.Shared.Store.Update(c.R.Context(), func(tx *store.Tx) error {
-		topic, err := controlledTopic(c, tx)
+		topic, err := call.Named(c, tx, store.Topics, "topic")
 		if err != nil {
 			return err
 		}
@@ -145,7 +136,7 @@ func (h *Handlers) listMessages(c *call.Control) (any, error) {
 		Next     *int64  `json:"next"`  // the after of the next page; null on the last one
 	}{Messages: []shown{}}
 	err = h.Shared.Store.View(c.R.Context(), func(tx *store.Tx) error {
-		topic, err := controlledTopic(c, tx)
+		topic, err := call.Named(c, tx, store.Topics, "topic")
 		if err != nil {
 			return err
 		}
@@ -217,7 +208,7 @@ func (h *Handlers) stateOf(tx *store.Tx, topic *store.Topic) (state topicState, 
 func (h *Handlers) topic(c *call.Control) (any, error) {
 	var state topicState
 	err := h.Shared.Store.View(c.R.Context(), func(tx *store.Tx) error {
-		topic, err := controlledTopic(c, tx)
+		topic, err := call.Named(c, tx, store.Topics, "topic")
 		if err != nil {
 			return err
 		}
@@ -252,7 +243,7 @@ func (h *Handlers) setRetention(c *call.Control) (any, error) {
 	}
 	var state topicState
 	err := h.Shared.Store.Update(c.R.Context(), func(tx *store.Tx) error {
-		topic, err := controlledTopic(c, tx)
+		topic, err := call.Named(c, tx, store.Topics, "topic")
 		if err != nil {
 			return err
 		}

@@ -129,7 +129,7 @@ func (h *Handlers) fire(ctx context.Context, job finishedJob, fits func(*api.Tri
 	answer := startedRuns{Runs: []startedRun{}, Paused: []int64{}}
 	err := h.Shared.Store.Update(ctx, func(tx *store.Tx) error {
 		if job.WorkspaceID != nil {
-			_, err := tx.WorkspaceByID(*job.WorkspaceID)
+			_, err := store.Workspaces.Any(tx, *job.WorkspaceID)
 			if errors.Is(err, store.ErrNotFound) {
 				return problem.InvalidField("workspace_id", "there is no workspace %d", *job.WorkspaceID)
 			}

@@ -22,11 +22,6 @@ func (h *Handlers) People() []call.ControlRoute {
 	}
 }
 
-// anyUser finds a user by its id alone.
-func anyUser(tx *store.Tx, id int64) (*store.User, error) {
-	return store.Everywhere(tx, func(organizationID int64) (*store.User, error) { return store.Users.Read(tx, organizationID, id) })
-}
-
 // claimBody says who claims: the invited address unless another is given, as
 // people accept invitations with the address they sign in with.
 type claimBody struct {
@@ -78,12 +73,7 @@ func (h *Handlers) claim(c *call.Control) (any, error) {
 	}
 	var answer claimed
 	err = h.Shared.Store.Update(c.R.Context(), func(tx *store.Tx) error {
-		i, err := store.Everywhere(tx, func(organizationID int64) (*store.Invitation, error) {
-			return store.Invitations.Read(tx, organizationID, call.IDOf(c))
-		})
-		if errors.Is(err, store.ErrNotFound) {
-			return call.Gone("invitation", call.IDOf(c))
-		}
+		i, err := call.Named(c, tx, store.Invitations, "invitation")
 		if err != nil {
 			return err
 		}
@@ -125,10 +115,11 @@ func (h *Handlers) claimWorkspace(c *call.Control) (any, error) {
 	}
 	var answer claimed
 	err = h.Shared.Store.Update(c.R.Context(), func(tx *store.Tx) error {
-		i, organizationID, err := anyWorkspaceInvitation(tx, call.IDOf(c))
-		if errors.Is(err, store.ErrNotFound) {
-			return call.Gone("invitation to a workspace", call.IDOf(c))
+		i, err := call.Named(c, tx, store.WorkspaceInvitations, "invitation to a workspace")
+		if err != nil {
+			return err
 		}
+		w, err := store.Workspaces.Any(tx, i.WorkspaceID)
 		if err != nil {
 			return err
 		}
@@ -142,7 +133,7 @@ func (h *Handlers) claimWorkspace(c *call.Control) (any, error) {
 		if body.Email == "" {
 			body.Email = i.Email
 		}
-		u, err := claimant(tx, organizationID, body.Email, api.RoleMember)
+		u, err := claimant(tx, w.OrganizationID, body.Email, api.RoleMember)
 		if err != nil {
 			return err
 		}
@@ -157,27 +148,6 @@ func (h *Handlers) claimWorkspace(c *call.Control) (any, error) {
 		return nil, err
 	}
 	return answer, nil
-}
-
-// anyWorkspaceInvitation finds one in any workspace, with its organization.
-func anyWorkspaceInvitation(tx *store.Tx, id int64) (found *store.WorkspaceInvitation, organizationID int64, err error) {
-	found, err = store.Everywhere(tx, func(organization int64) (*store.WorkspaceInvitation, error) {
-		workspaces, err := store.Every(func(p store.Page) ([]*store.Workspace, int64, error) {
-			return store.Workspaces.List(tx, organization, p)
-		})
-		if err != nil {
-			return nil, err
-		}
-		for _, w := range workspaces {
-			i, err := store.WorkspaceInvitations.Read(tx, w.ID, id)
-			if !errors.Is(err, store.ErrNotFound) {
-				organizationID = organization
-				return i, err
-			}
-		}
-		return nil, store.ErrNotFound
-	})
-	return found, organizationID, err
 }
 
 // userShown is a user with what only the control API shows.
@@ -202,10 +172,7 @@ func (h *Handlers) changeUser(c *call.Control) (any, error) {
 	}
 	var shown userShown
 	err := h.Shared.Store.Update(c.R.Context(), func(tx *store.Tx) error {
-		u, err := anyUser(tx, call.IDOf(c))
-		if errors.Is(err, store.ErrNotFound) {
-			return call.Gone("user", call.IDOf(c))
-		}
+		u, err := call.Named(c, tx, store.Users, "user")
 		if err != nil {
 			return err
 		}
@@ -230,10 +197,7 @@ func (h *Handlers) token(c *call.Control) (any, error) {
 	var token string
 	var u *store.User
 	err := h.Shared.Store.Update(c.R.Context(), func(tx *store.Tx) (err error) {
-		if u, err = anyUser(tx, call.IDOf(c)); errors.Is(err, store.ErrNotFound) {
-			return call.Gone("user", call.IDOf(c))
-		}
-		if err == nil {
+		if u, err = call.Named(c, tx, store.Users, "user"); err == nil {
 			token, err = tx.NewAccessToken(u.ID, "control")
 		}
 		return err

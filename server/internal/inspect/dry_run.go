@@ -79,15 +79,10 @@ func (k *Inspector) DryRun(ctx context.Context, id int64, q DryRunRequest) (*con
 // idle finds a sync of any workspace without an active run, and its last run; 0 is
 // none.
 func (k *Inspector) idle(ctx context.Context, id int64) (y *store.Sync, last int64, err error) {
-	err = k.Shared.Store.View(ctx, func(tx *store.Tx) error {
-		found, err := tx.EverySync(id-1, 1)
-		if err != nil {
+	err = k.Shared.Store.View(ctx, func(tx *store.Tx) (err error) {
+		if y, err = call.Known(tx, store.Syncs, "sync", id); err != nil {
 			return err
 		}
-		if len(found) == 0 || found[0].ID != id {
-			return call.Gone("sync", id)
-		}
-		y = found[0]
 		run, err := tx.ActiveRun(id)
 		if err == nil {
 			return problem.Refuse(http.StatusConflict, "run %d of sync %d is active; plan when it is over", run.ID, id)

@@ -118,7 +118,7 @@ func (x *explaining) find(ctx context.Context, syncID, runID int64) error {
 			if errors.Is(err, store.ErrNotFound) {
 				return problem.Refuse(http.StatusNotFound, "there is no sync %d, or it has never run", syncID)
 			}
-		} else if x.run, err = tx.AnySyncRun(runID); errors.Is(err, store.ErrNotFound) {
+		} else if x.run, err = store.SyncRuns.Any(tx, runID); errors.Is(err, store.ErrNotFound) {
 			return call.Gone("sync run", runID)
 		}
 		if err != nil {

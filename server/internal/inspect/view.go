@@ -52,15 +52,10 @@ func (k *Inspector) viewOf(ctx context.Context, y *store.Sync, run *store.SyncRu
 
 // syncWithRuns finds a sync of any workspace, with its runs in ascending order.
 func (k *Inspector) syncWithRuns(ctx context.Context, id int64) (y *store.Sync, runs []*store.SyncRun, err error) {
-	err = k.Shared.Store.View(ctx, func(tx *store.Tx) error {
-		found, err := tx.EverySync(id-1, 1)
-		if err != nil {
+	err = k.Shared.Store.View(ctx, func(tx *store.Tx) (err error) {
+		if y, err = call.Known(tx, store.Syncs, "sync", id); err != nil {
 			return err
 		}
-		if len(found) == 0 || found[0].ID != id {
-			return call.Gone("sync", id)
-		}
-		y = found[0]
 		runs, _, err = store.SyncRuns.List(tx, id, store.Page{Ascending: true})
 		return err
 	})

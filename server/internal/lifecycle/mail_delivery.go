@@ -161,7 +161,7 @@ func openMails(tx *store.Tx, after int64) ([]outgoing, error) {
 func (m *Mailer) deliver(ctx context.Context, id int64, keep func(func(*store.Tx) error) error) (time.Time, error) {
 	var message *store.Mail
 	err := m.Shared.Store.View(ctx, func(tx *store.Tx) (err error) {
-		message, err = tx.AnyMail(id)
+		message, err = store.Mails.Any(tx, id)
 		return err
 	})
 	if err != nil || message.Delivery != store.DeliveryOpen {
@@ -218,7 +218,7 @@ func recipients(tx *store.Tx, w *store.Workspace) ([]string, error) {
 // of their own: no one sees the addresses of others, and one address that is
 // refused keeps no one else from being told.
 func (l *Lifecycle) mailNotice(tx *store.Tx, y *store.Sync, body lifecycleBody) error {
-	w, err := tx.WorkspaceByID(y.WorkspaceID)
+	w, err := store.Workspaces.Any(tx, y.WorkspaceID)
 	if err != nil {
 		return err
 	}

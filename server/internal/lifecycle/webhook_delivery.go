@@ -103,13 +103,13 @@ func (l *Lifecycle) deliver(ctx context.Context, id int64, keep func(func(*store
 	var workspace *store.Workspace
 	var secret string
 	err := l.Shared.Store.View(ctx, func(tx *store.Tx) (err error) {
-		if d, err = tx.WebhookDelivery(id); err != nil {
+		if d, err = store.WebhookDeliveries.Any(tx, id); err != nil {
 			return err
 		}
 		if hook, err = store.Webhooks.Read(tx, d.WorkspaceID, d.WebhookID); err != nil {
 			return err
 		}
-		if workspace, err = tx.WorkspaceByID(d.WorkspaceID); err != nil {
+		if workspace, err = store.Workspaces.Any(tx, d.WorkspaceID); err != nil {
 			return err
 		}
 		secret, err = tx.WebhookSecret(hook.ID)

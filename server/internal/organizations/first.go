@@ -71,7 +71,7 @@ func First(tx *store.Tx) (int64, error) {
 	if _, err := fmt.Sscan(setting, &userID, &workspaceID); err != nil {
 		return 0, fmt.Errorf("read setting %s: %w", SettingFirst, err)
 	}
-	w, err := tx.WorkspaceByID(workspaceID)
+	w, err := store.Workspaces.Any(tx, workspaceID)
 	if errors.Is(err, store.ErrNotFound) {
 		return 0, nil
 	}

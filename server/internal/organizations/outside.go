@@ -97,16 +97,3 @@ func (k *Organizations) DestinationsOf(ctx context.Context, organizationID int64
 	})
 	return ids, err
 }
-
-// Among looks through the sources and destinations of every organization: the
-// store finds them by their workspace only, so that no operation of the API can
-// reach those of another.
-func Among[T any](tx *store.Tx, find func(*Outside) (T, error)) (T, error) {
-	return store.Everywhere(tx, func(organizationID int64) (found T, err error) {
-		var all Outside
-		if err := all.Gather(tx, organizationID); err != nil {
-			return found, err
-		}
-		return find(&all)
-	})
-}

@@ -99,7 +99,7 @@ func (h *Handlers) linkOfToken(ctx context.Context, token string) (*openLink, er
 		if l.Link, err = tx.LinkByToken(token); err != nil {
 			return err
 		}
-		workspace, err := tx.WorkspaceByID(l.WorkspaceID)
+		workspace, err := store.Workspaces.Any(tx, l.WorkspaceID)
 		if err != nil {
 			return err
 		}

@@ -157,14 +157,14 @@ func (p *Retries) resumeAll(ctx context.Context) error {
 		}
 		slices.Sort(ids)
 		for _, id := range ids {
-			some, err := tx.EverySync(id-1, 1)
+			y, err := store.Syncs.Any(tx, id)
+			if errors.Is(err, store.ErrNotFound) {
+				continue // it is gone
+			}
 			if err != nil {
 				return err
 			}
-			if len(some) == 0 || some[0].ID != id {
-				continue // it is gone
-			}
-			if err := p.resume(tx, some[0]); err != nil {
+			if err := p.resume(tx, y); err != nil {
 				return err
 			}
 		}

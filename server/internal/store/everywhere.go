@@ -1,7 +1,6 @@
 package store
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/destkit/destkit/server/internal/store/sqlite"
@@ -27,21 +26,6 @@ func Every[T any](read func(Page) ([]T, int64, error)) ([]T, error) {
 // EveryOf reads all pages of a list below something with an id.
 func EveryOf[T any](list func(int64, Page) ([]T, int64, error), id int64) ([]T, error) {
 	return Every(func(p Page) ([]T, int64, error) { return list(id, p) })
-}
-
-// Everywhere looks for a row in every organization, where its id alone is known; the
-// error is ErrNotFound when none has it.
-func Everywhere[T any](tx *Tx, find func(organizationID int64) (T, error)) (found T, err error) {
-	organizations, err := Every(tx.Organizations)
-	if err != nil {
-		return found, err
-	}
-	for _, o := range organizations {
-		if found, err = find(o.ID); !errors.Is(err, ErrNotFound) {
-			return found, err
-		}
-	}
-	return found, ErrNotFound
 }
 
 // Everything names what exists in all organizations.

@@ -44,9 +44,6 @@ var Mails = define(Table[Mail]{
 	},
 })
 
-// AnyMail reads one message of any organization.
-func (tx *Tx) AnyMail(id int64) (*Mail, error) { return Mails.one(tx, "id = ?", id) }
-
 // OpenMails reads the messages of all organizations that are still to be sent,
 // with an id above after, in the order of their ids.
 func (tx *Tx) OpenMails(after int64) ([]*Mail, error) {

@@ -60,7 +60,7 @@ func requireStored(t *testing.T, s *Store, w *world) {
 		same(t, w.Invited, invited, err)
 		refresh, err := tx.Refresh(RefreshObjects, w.Destination.ID, w.Refresh.Key())
 		same(t, w.Refresh, refresh, err)
-		mail, err := tx.AnyMail(w.Mail.ID)
+		mail, err := Mails.Any(tx, w.Mail.ID)
 		same(t, w.Mail, mail, err)
 		segment, err := Segments.Read(tx, w.Source.ID, w.Segment.ID)
 		same(t, w.Segment, segment, err)

@@ -60,9 +60,6 @@ func (tx *Tx) SyncRun(workspaceID, id int64) (*SyncRun, error) {
 	return SyncRuns.one(tx, "id = ? AND workspace_id = ?", id, workspaceID)
 }
 
-// AnySyncRun reads one run of whichever workspace.
-func (tx *Tx) AnySyncRun(id int64) (*SyncRun, error) { return SyncRuns.one(tx, "id = ?", id) }
-
 // SetRunStarted keeps the moment of the transaction as the one at which work on a
 // run began. It reports whether this was the first time; a run that is resumed
 // keeps its moment. The version counts up, so that no one saves over it.

@@ -195,6 +195,9 @@ func (t *Table[T]) Read(tx *Tx, owner, id int64) (*T, error) {
 	return t.one(tx, "id = ? AND "+t.scope+" = ?", id, owner)
 }
 
+// Any reads one row of whichever owner, for those who may see the rows of all.
+func (t *Table[T]) Any(tx *Tx, id int64) (*T, error) { return t.one(tx, "id = ?", id) }
+
 // one reads the row that meets a condition.
 func (t *Table[T]) one(tx *Tx, condition string, args ...any) (*T, error) {
 	found, err := t.some(tx, condition, args...)

@@ -79,9 +79,6 @@ func (tx *Tx) TopicByName(sourceID int64, name string) (*Topic, error) {
 	return Topics.one(tx, "source_id = ? AND name = ?", sourceID, name)
 }
 
-// AnyTopic reads a topic of any source.
-func (tx *Tx) AnyTopic(id int64) (*Topic, error) { return Topics.one(tx, "id = ?", id) }
-
 // LastMessage is the number of the newest message of a topic, 0 when there never
 // was one.
 func (tx *Tx) LastMessage(topicID int64) (int64, error) {

@@ -118,11 +118,6 @@ var WebhookDeliveries = define(Table[WebhookDelivery]{
 	},
 })
 
-// WebhookDelivery reads a delivery of any workspace.
-func (tx *Tx) WebhookDelivery(id int64) (*WebhookDelivery, error) {
-	return WebhookDeliveries.one(tx, "id = ?", id)
-}
-
 // OpenWebhookDeliveries reads the open deliveries of all workspaces with an id
 // above after, in the order of their ids.
 func (tx *Tx) OpenWebhookDeliveries(after int64) ([]*WebhookDelivery, error) {

@@ -57,9 +57,6 @@ var Workspaces = define(Table[Workspace]{
 	},
 })
 
-// WorkspaceByID reads a workspace whose organization is not known.
-func (tx *Tx) WorkspaceByID(id int64) (*Workspace, error) { return Workspaces.one(tx, "id = ?", id) }
-
 // contents are the tables of what stands in a workspace; the order lets syncs go
 // before what they use. What hangs on these rows goes with them.
 var contents = []string{

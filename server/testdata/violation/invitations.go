@@ -108,7 +108,7 @@ func foreignWorkspaces(s *Service) seams {
 		}
 		id := exchange.Number(strings.Split(strings.TrimPrefix(a.HTTP.URL.Path, api.BasePath), "/")[2])
 		exists := s.View(a.HTTP.Context(), func(tx *store.Tx) error {
-			_, err := store.Everywhere(tx, func(organization int64) (*store.Workspace, error) { return store.Workspaces.Read(tx, organization, id) })
+			_, err := store.Workspaces.Any(tx, id)
 			return err
 		}) == nil
 		if exists {
