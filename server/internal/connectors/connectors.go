@@ -103,11 +103,7 @@ func (k *Connectors) Load(ctx context.Context) error {
 	// Read within the turn: an older reading must not come after a newer one.
 	k.turn.Lock()
 	defer k.turn.Unlock()
-	var texts map[string]string
-	err := k.shared.Store.View(ctx, func(tx *store.Tx) (err error) {
-		texts, err = tx.Settings(connectorSettings)
-		return err
-	})
+	texts, err := store.Read(ctx, k.shared.Store, func(tx *store.Tx) (map[string]string, error) { return tx.Settings(connectorSettings) })
 	if err != nil {
 		return err
 	}

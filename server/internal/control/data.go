@@ -71,10 +71,8 @@ func (h *Handlers) records(c *call.Control) (any, error) {
 	if query.Get("object") == "" {
 		return nil, problem.InvalidField("object", "is required")
 	}
-	var d *store.Destination
-	err = h.Shared.Store.View(c.R.Context(), func(tx *store.Tx) (err error) {
-		d, err = call.Named(c, tx, store.Destinations, "destination")
-		return err
+	d, err := store.Read(c.R.Context(), h.Shared.Store, func(tx *store.Tx) (*store.Destination, error) {
+		return call.Named(c, tx, store.Destinations, "destination")
 	})
 	if err != nil {
 		return nil, err

@@ -52,10 +52,7 @@ func (k *Destinations) Objects(ctx context.Context, d *store.Destination) ([]*ap
 // cached reads the cache in a view of its own: no transaction stays open
 // while a destination is asked.
 func (k *Destinations) cached(ctx context.Context, id int64) (cached *store.ObjectCache, err error) {
-	err = k.Shared.Store.View(ctx, func(tx *store.Tx) error {
-		cached, err = Kept(tx, id)
-		return err
-	})
+	cached, err = store.Read(ctx, k.Shared.Store, func(tx *store.Tx) (*store.ObjectCache, error) { return Kept(tx, id) })
 	return cached, err
 }
 
@@ -73,11 +70,7 @@ func Kept(tx *store.Tx, id int64) (*store.ObjectCache, error) {
 func (k *Destinations) Refresh(ctx context.Context, d *store.Destination) error {
 	state := k.Lock.Number()
 	fetch := func(ctx context.Context) error {
-		var credentials map[string]json.RawMessage
-		err := k.Shared.Store.View(ctx, func(tx *store.Tx) (err error) {
-			credentials, err = tx.DestinationCredentials(d.ID)
-			return err
-		})
+		credentials, err := store.Read(ctx, k.Shared.Store, func(tx *store.Tx) (map[string]json.RawMessage, error) { return tx.DestinationCredentials(d.ID) })
 		if err != nil {
 			return err
 		}

@@ -159,11 +159,7 @@ func openMails(tx *store.Tx, after int64) ([]outgoing, error) {
 
 // deliver makes one attempt.
 func (m *Mailer) deliver(ctx context.Context, id int64, keep func(func(*store.Tx) error) error) (time.Time, error) {
-	var message *store.Mail
-	err := m.Shared.Store.View(ctx, func(tx *store.Tx) (err error) {
-		message, err = store.Mails.Any(tx, id)
-		return err
-	})
+	message, err := store.Read(ctx, m.Shared.Store, func(tx *store.Tx) (*store.Mail, error) { return store.Mails.Any(tx, id) })
 	if err != nil || message.Delivery != store.DeliveryOpen {
 		return time.Time{}, err
 	}

@@ -135,14 +135,12 @@ func (h *Handlers) fetchDestination(c *call.Call) (*call.Reply, error) {
 		return nil, err
 	}
 	// A destination that cannot be asked at the moment still exists.
-	objects, err := h.Destinations.Objects(c.Ctx, d)
+	objects, _ := h.Destinations.Objects(c.Ctx, d) // an endpoint that is away shows none
 	if gone := c.Ctx.Err(); gone != nil {
 		return nil, gone
 	}
-	var credentials map[string]json.RawMessage
-	err = c.View(func(tx *store.Tx) error {
-		credentials, err = tx.DestinationCredentials(d.ID)
-		return err
+	credentials, err := view(c, func(c *call.Call, tx *store.Tx) (map[string]json.RawMessage, error) {
+		return tx.DestinationCredentials(d.ID)
 	})
 	if err != nil {
 		return nil, err

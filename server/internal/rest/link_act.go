@@ -205,11 +205,7 @@ func (h *Handlers) changeSegmentsByForm(ctx context.Context, l *openLink, form u
 	if err != nil {
 		return nil, problem.InvalidField("dataset_id", "must be one of the list")
 	}
-	var d *store.Dataset
-	err = h.Shared.Store.View(ctx, func(tx *store.Tx) (err error) {
-		d, err = store.Datasets.Read(tx, l.WorkspaceID, id)
-		return err
-	})
+	d, err := store.Read(ctx, h.Shared.Store, func(tx *store.Tx) (*store.Dataset, error) { return store.Datasets.Read(tx, l.WorkspaceID, id) })
 	if err != nil {
 		return nil, err
 	}

@@ -130,10 +130,7 @@ func (h *Handlers) linkForm(ctx context.Context, l *openLink) (page linkPage, er
 		return connectionForm("Connect "+connector.Label, "A destination is created in the workspace "+l.who.Workspace.Name+", into which records are written.",
 			connector.Label, connector.ConfigurationFields.Fields, false), err
 	}
-	err = h.Shared.Store.View(ctx, func(tx *store.Tx) (err error) {
-		page, err = h.storedForm(tx, l)
-		return err
-	})
+	page, err = store.Read(ctx, h.Shared.Store, func(tx *store.Tx) (linkPage, error) { return h.storedForm(tx, l) })
 	return page, err
 }
 

@@ -109,11 +109,7 @@ const scrapeTime = 5 * time.Second
 func (c *stored) Collect(ch chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeTime)
 	defer cancel()
-	var counts store.Counts
-	err := c.shared.Store.View(ctx, func(tx *store.Tx) (err error) {
-		counts, err = tx.Counts()
-		return err
-	})
+	counts, err := store.Read(ctx, c.shared.Store, (*store.Tx).Counts)
 	if err != nil {
 		ch <- prometheus.NewInvalidMetric(rowsDesc, err)
 		return

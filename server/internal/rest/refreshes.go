@@ -61,10 +61,6 @@ func (h *Handlers) refreshOf(c *call.Call, kind string, target int64) (*store.Re
 	if err != nil {
 		return nil, problem.InvalidField("refresh_key", "must be the key that the refresh answered")
 	}
-	var r *store.Refresh
-	err = c.View(func(tx *store.Tx) error {
-		r, err = tx.Refresh(kind, target, key)
-		return err
-	})
+	r, err := view(c, func(c *call.Call, tx *store.Tx) (*store.Refresh, error) { return tx.Refresh(kind, target, key) })
 	return r, err
 }

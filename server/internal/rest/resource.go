@@ -129,10 +129,6 @@ func admins(handle call.Handler) call.Handler {
 }
 
 // view reads from one state of the store.
-func view[T any](c *call.Call, find finder[T]) (found T, err error) {
-	err = c.View(func(tx *store.Tx) (err error) {
-		found, err = find(c, tx)
-		return err
-	})
-	return found, err
+func view[T any](c *call.Call, find finder[T]) (T, error) {
+	return store.Read(c.Ctx, c.Shared.Store, func(tx *store.Tx) (T, error) { return find(c, tx) })
 }

@@ -65,10 +65,8 @@ func (h *Handlers) check(c *call.Call, y *store.Sync, before sources.Origin, exi
 // checkDestination finds the connection and the object that the sync writes to.
 func (h *Handlers) checkDestination(c *call.Call, y *store.Sync, subject *mapping.Subject) ([]api.Problem, error) {
 	at := y.Config.DestinationAttributes
-	var d *store.Destination
-	err := c.View(func(tx *store.Tx) (err error) {
-		d, err = store.Destinations.Read(tx, c.Who.WorkspaceID, at.ConnectionID)
-		return err
+	d, err := view(c, func(c *call.Call, tx *store.Tx) (*store.Destination, error) {
+		return store.Destinations.Read(tx, c.Who.WorkspaceID, at.ConnectionID)
 	})
 	if errors.Is(err, store.ErrNotFound) {
 		return []api.Problem{{Field: "destination_attributes.connection_id", Message: "there is no such destination in the workspace"}}, nil
@@ -121,10 +119,8 @@ func (h *Handlers) checkSequence(c *call.Call, y *store.Sync) ([]api.Problem, er
 			return problem("makes a circle of syncs that wait for each other"), nil
 		}
 		seen[at] = true
-		var before *store.Sync
-		err := c.View(func(tx *store.Tx) (err error) {
-			before, err = store.Syncs.Read(tx, c.Who.WorkspaceID, at)
-			return err
+		before, err := view(c, func(c *call.Call, tx *store.Tx) (*store.Sync, error) {
+			return store.Syncs.Read(tx, c.Who.WorkspaceID, at)
 		})
 		if errors.Is(err, store.ErrNotFound) {
 			// Further up a sync was deleted, and the chain ends there.

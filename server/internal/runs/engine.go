@@ -72,11 +72,7 @@ func (e *Engine) Assemble(p EngineParts) { e.EngineParts = p }
 
 // Resume starts the runs that a stopped process left behind, or that were held.
 func (e *Engine) Resume(ctx context.Context) error {
-	var left []*store.SyncRun
-	err := e.Shared.Store.View(ctx, func(tx *store.Tx) (err error) {
-		left, err = tx.EveryActiveRun()
-		return err
-	})
+	left, err := store.Read(ctx, e.Shared.Store, (*store.Tx).EveryActiveRun)
 	for _, run := range left {
 		e.Start(run.WorkspaceID, run.ID)
 	}

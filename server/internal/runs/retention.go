@@ -53,11 +53,7 @@ const dropAtOnce = 500
 func (k *Retention) Look(ctx context.Context) error {
 	var next time.Time
 	for after := (store.KeptRun{}); next.IsZero(); {
-		var some []store.KeptRun
-		err := k.Shared.Store.View(ctx, func(tx *store.Tx) (err error) {
-			some, err = tx.KeptRuns(after, dropAtOnce)
-			return err
-		})
+		some, err := store.Read(ctx, k.Shared.Store, func(tx *store.Tx) ([]store.KeptRun, error) { return tx.KeptRuns(after, dropAtOnce) })
 		if err != nil {
 			return err
 		}

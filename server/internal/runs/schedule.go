@@ -78,11 +78,7 @@ func (p *Schedule) Look() {
 	if !p.ask() {
 		return
 	}
-	var first store.Due
-	err := p.Shared.Store.View(p.Work.Ctx, func(tx *store.Tx) (err error) {
-		first, err = tx.FirstDue()
-		return err
-	})
+	first, err := store.Read(p.Work.Ctx, p.Shared.Store, (*store.Tx).FirstDue)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.asked = false

@@ -14,11 +14,7 @@ import (
 // left out.
 func (p *Schedule) All(ctx context.Context) error {
 	from := p.Clock.Now()
-	var last int64
-	err := p.Shared.Store.View(ctx, func(tx *store.Tx) (err error) {
-		last, err = tx.LastTurn()
-		return err
-	})
+	last, err := store.Read(ctx, p.Shared.Store, (*store.Tx).LastTurn)
 	if err != nil {
 		return err
 	}
@@ -92,11 +88,7 @@ func (p *Schedule) replan(ctx context.Context, from, missed time.Time) error {
 func (p *Schedule) rest(ctx context.Context) error {
 	const at = 500
 	for after := int64(0); ; {
-		var some []*store.Sync
-		err := p.Shared.Store.View(ctx, func(tx *store.Tx) (err error) {
-			some, err = tx.EveryTopicSync(after, at)
-			return err
-		})
+		some, err := store.Read(ctx, p.Shared.Store, func(tx *store.Tx) ([]*store.Sync, error) { return tx.EveryTopicSync(after, at) })
 		if err != nil {
 			return err
 		}

@@ -57,11 +57,7 @@ func (x *exporter) connections(who call.Principal, operation, types string, name
 	}
 	var list []connectionEntry
 	for _, one := range all {
-		var stored map[string]json.RawMessage
-		err := x.s.Shared.Store.View(x.ctx, func(tx *store.Tx) (err error) {
-			stored, err = credentialsOf(tx, one.ID)
-			return err
-		})
+		stored, err := store.Read(x.ctx, x.s.Shared.Store, func(tx *store.Tx) (map[string]json.RawMessage, error) { return credentialsOf(tx, one.ID) })
 		if err != nil {
 			return nil, err
 		}

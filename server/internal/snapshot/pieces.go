@@ -25,11 +25,7 @@ func (s *Snapshots) pieces(ctx context.Context, meta *archive.Meta) (pieces []pi
 		pieces = append(pieces, piece{fmt.Sprintf(pattern, id), write})
 	}
 	meta.Destinations, meta.Warehouses, meta.Ledgers = []archive.Part{}, []archive.Part{}, []archive.Part{}
-	var all store.Everything
-	err = s.Shared.Store.View(ctx, func(tx *store.Tx) (err error) {
-		all, err = tx.Everything()
-		return err
-	})
+	all, err := store.Read(ctx, s.Shared.Store, (*store.Tx).Everything)
 	for _, d := range all.Destinations {
 		if kept, err := s.Gate.Store(d.ID, d.Type); err == nil && kept.Snapshot != nil && kept.Restore != nil {
 			add(&meta.Destinations, d.ID, d.Type, archive.PartDestination, kept.Snapshot)

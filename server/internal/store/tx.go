@@ -44,6 +44,15 @@ func (s *Store) View(ctx context.Context, read func(*Tx) error) error {
 	return read(s.transaction(ctx, c))
 }
 
+// Read is View for a value.
+func Read[T any](ctx context.Context, s *Store, read func(*Tx) (T, error)) (value T, err error) {
+	err = s.View(ctx, func(tx *Tx) (err error) {
+		value, err = read(tx)
+		return err
+	})
+	return value, err
+}
+
 // Update runs one change: all of it is durable when Update returns nil, and
 // none of it otherwise. It waits for the change before; a context that is done
 // ends the wait and the change.

@@ -97,11 +97,7 @@ func (f *folders) open() ([]reach.Folder, error) {
 	if f.allowed != nil || f.folder == "" {
 		return open, nil
 	}
-	var others bool
-	err := f.shared.Store.View(f.work.Ctx, func(tx *store.Tx) (err error) {
-		others, err = organizations.HasOthers(tx)
-		return err
-	})
+	others, err := store.Read(f.work.Ctx, f.shared.Store, organizations.HasOthers)
 	if err != nil {
 		return nil, fmt.Errorf("look for organizations of others: %w", err)
 	}
