@@ -206,19 +206,13 @@ func (h *Handlers) stateOf(tx *store.Tx, topic *store.Topic) (state topicState, 
 
 // topic shows the counters of a topic.
 func (h *Handlers) topic(c *call.Control) (any, error) {
-	var state topicState
-	err := h.Shared.Store.View(c.R.Context(), func(tx *store.Tx) error {
+	return store.Read(c.R.Context(), h.Shared.Store, func(tx *store.Tx) (none topicState, err error) {
 		topic, err := call.Named(c, tx, store.Topics, "topic")
 		if err != nil {
-			return err
+			return none, err
 		}
-		state, err = h.stateOf(tx, topic)
-		return err
+		return h.stateOf(tx, topic)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return state, nil
 }
 
 // setRetention sets what is kept, and drops the rest at once and with each
@@ -241,27 +235,21 @@ func (h *Handlers) setRetention(c *call.Control) (any, error) {
 	if body.Retention.Messages < 0 {
 		return nil, problem.InvalidField("retention.messages", "must be 0 (no bound) or more")
 	}
-	var state topicState
-	err := h.Shared.Store.Update(c.R.Context(), func(tx *store.Tx) error {
+	return store.Change(c.R.Context(), h.Shared.Store, func(tx *store.Tx) (none topicState, err error) {
 		topic, err := call.Named(c, tx, store.Topics, "topic")
 		if err != nil {
-			return err
+			return none, err
 		}
 		text, err := json.Marshal(body.Retention)
 		if err != nil {
-			return err
+			return none, err
 		}
 		if err := tx.SetSetting(sources.RetentionSetting(topic.ID), string(text)); err != nil {
-			return err
+			return none, err
 		}
 		if _, err := h.expire(tx, topic.ID); err != nil {
-			return err
+			return none, err
 		}
-		state, err = h.stateOf(tx, topic)
-		return err
+		return h.stateOf(tx, topic)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return state, nil
 }

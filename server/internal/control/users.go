@@ -71,39 +71,33 @@ func (h *Handlers) claim(c *call.Control) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	var answer claimed
-	err = h.Shared.Store.Update(c.R.Context(), func(tx *store.Tx) error {
+	return store.Change(c.R.Context(), h.Shared.Store, func(tx *store.Tx) (none claimed, err error) {
 		i, err := call.Named(c, tx, store.Invitations, "invitation")
 		if err != nil {
-			return err
+			return none, err
 		}
 		if !i.ClaimedAt.IsZero() {
-			return problem.Refuse(http.StatusConflict, "the invitation was claimed already")
+			return none, problem.Refuse(http.StatusConflict, "the invitation was claimed already")
 		}
 		if body.Email == "" {
 			body.Email = i.Email
 		}
 		u, err := claimant(tx, i.OrganizationID, body.Email, i.Role)
 		if err != nil {
-			return err
+			return none, err
 		}
 		if err := organizations.JoinWorkspaces(tx, u, i.Workspaces); err != nil {
-			return err
+			return none, err
 		}
 		i.ClaimedAt, i.ClaimedByID = tx.Now(), &u.ID
 		for _, w := range i.Workspaces {
 			w.ClaimedAt, w.ClaimedByID = i.ClaimedAt, &u.ID
 			if err := store.WorkspaceInvitations.Save(tx, w); err != nil {
-				return err
+				return none, err
 			}
 		}
-		answer = claimed{organizations.InvitationOf(i), organizations.UserOf(u, u.Role)}
-		return store.Invitations.Save(tx, i)
+		return claimed{organizations.InvitationOf(i), organizations.UserOf(u, u.Role)}, store.Invitations.Save(tx, i)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return answer, nil
 }
 
 // claimWorkspace does the same for an invitation to one workspace; who
@@ -113,41 +107,35 @@ func (h *Handlers) claimWorkspace(c *call.Control) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	var answer claimed
-	err = h.Shared.Store.Update(c.R.Context(), func(tx *store.Tx) error {
+	return store.Change(c.R.Context(), h.Shared.Store, func(tx *store.Tx) (none claimed, err error) {
 		i, err := call.Named(c, tx, store.WorkspaceInvitations, "invitation to a workspace")
 		if err != nil {
-			return err
+			return none, err
 		}
 		w, err := store.Workspaces.Any(tx, i.WorkspaceID)
 		if err != nil {
-			return err
+			return none, err
 		}
 		if i.ClaimedByID != nil {
-			return problem.Refuse(http.StatusConflict, "the invitation was claimed already")
+			return none, problem.Refuse(http.StatusConflict, "the invitation was claimed already")
 		}
 		// Its parts are claimed with the whole, so that claimed_at stays true.
 		if i.InvitationID != nil {
-			return problem.Refuse(http.StatusConflict, "the invitation is a part of invitation %d; claim that one", *i.InvitationID)
+			return none, problem.Refuse(http.StatusConflict, "the invitation is a part of invitation %d; claim that one", *i.InvitationID)
 		}
 		if body.Email == "" {
 			body.Email = i.Email
 		}
 		u, err := claimant(tx, w.OrganizationID, body.Email, api.RoleMember)
 		if err != nil {
-			return err
+			return none, err
 		}
 		if err := organizations.JoinWorkspaces(tx, u, []*store.WorkspaceInvitation{i}); err != nil {
-			return err
+			return none, err
 		}
 		i.ClaimedAt, i.ClaimedByID = tx.Now(), &u.ID
-		answer = claimed{organizations.WorkspaceInvitationOf(i), organizations.UserOf(u, u.Role)}
-		return store.WorkspaceInvitations.Save(tx, i)
+		return claimed{organizations.WorkspaceInvitationOf(i), organizations.UserOf(u, u.Role)}, store.WorkspaceInvitations.Save(tx, i)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return answer, nil
 }
 
 // userShown is a user with what only the control API shows.
@@ -170,11 +158,10 @@ func (h *Handlers) changeUser(c *call.Control) (any, error) {
 	if body.Role != nil && *body.Role != api.RoleAdmin && *body.Role != api.RoleMember {
 		return nil, problem.InvalidField("role", "must be admin or member")
 	}
-	var shown userShown
-	err := h.Shared.Store.Update(c.R.Context(), func(tx *store.Tx) error {
+	return store.Change(c.R.Context(), h.Shared.Store, func(tx *store.Tx) (none userShown, err error) {
 		u, err := call.Named(c, tx, store.Users, "user")
 		if err != nil {
-			return err
+			return none, err
 		}
 		if body.Notifications != nil {
 			u.Notifications = *body.Notifications
@@ -182,13 +169,8 @@ func (h *Handlers) changeUser(c *call.Control) (any, error) {
 		if body.Role != nil {
 			u.Role = *body.Role
 		}
-		shown = userShown{organizations.UserOf(u, u.Role), u.OrganizationID, u.Notifications}
-		return store.Users.Save(tx, u)
+		return userShown{organizations.UserOf(u, u.Role), u.OrganizationID, u.Notifications}, store.Users.Save(tx, u)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return shown, nil
 }
 
 // token makes a token beside the user's others, as the settings page of

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"iter"
 	"slices"
 	"sync"
 )
@@ -68,19 +69,40 @@ func (r *ring[T]) clear() {
 // is the number of the last one where more follow, and otherwise 0. What comes
 // meanwhile is not looked at, and what goes may be there or not.
 func (r *ring[T]) page(after int64, limit int, pass func(*T) bool) (list []T, next, total, dropped int64) {
+	end := int64(-1)
+	return r.walk(after, limit, pass, slices.All[[]T], func(at int64) (int64, int64) {
+		if end < 0 {
+			end = r.last
+		}
+		at = max(at, r.first-1)
+		return at + 1, min(at+chunk, end)
+	})
+}
+
+// back copies up to limit entries before a number that pass, newest first; 0 begins
+// with the newest. The rest is as for page.
+func (r *ring[T]) back(before int64, limit int, pass func(*T) bool) (list []T, next, total, dropped int64) {
+	return r.walk(before, limit, pass, slices.Backward[[]T], func(at int64) (int64, int64) {
+		if at == 0 || at > r.last+1 {
+			at = r.last + 1
+		}
+		return max(at-chunk, r.first), at - 1
+	})
+}
+
+// chunk is how many entries one turn of walk looks at. They are copied, so that who adds
+// an entry waits for the copy and not for the search.
+const chunk = 512
+
+// walk goes through the entries, chunk by chunk, in an order; between gives the numbers,
+// both included, of the entries that follow one.
+func (r *ring[T]) walk(at int64, limit int, pass func(*T) bool, order func([]T) iter.Seq2[int, T], between func(int64) (from, to int64)) (list []T, next, total, dropped int64) {
 	list = []T{}
 	var part []T
-	var last int64
-	for at, end := after, int64(-1); ; {
+	for last := int64(0); ; {
 		var from int64
-		part, from, total, dropped = r.copied(part, func() (int64, int64) {
-			if end < 0 {
-				end = r.last
-			}
-			at = max(at, r.first-1)
-			return at + 1, min(at+chunk, end)
-		})
-		for i := range part {
+		part, from, total, dropped = r.copied(part, func() (int64, int64) { return between(at) })
+		for i := range order(part) {
 			if at = from + int64(i); !pass(&part[i]) {
 				continue
 			}
@@ -94,10 +116,6 @@ func (r *ring[T]) page(after int64, limit int, pass func(*T) bool) (list []T, ne
 		}
 	}
 }
-
-// chunk is how many entries one turn of page and back looks at. They are copied, so
-// that who adds an entry waits for the copy and not for the search.
-const chunk = 512
 
 // copied copies the entries between two numbers, both included, into part, whose room it
 // uses again. It gives the number of the first one with the counts of the ring.
@@ -110,36 +128,6 @@ func (r *ring[T]) copied(part []T, between func() (from, to int64)) (_ []T, from
 		part = append(part, *r.slot(n))
 	}
 	return part, from, r.last - r.base, r.first - r.base - 1
-}
-
-// back copies up to limit entries before a number that pass, newest first; 0 begins
-// with the newest. next is the number of the last one where more follow, and otherwise
-// 0. What comes or goes meanwhile may be there or not.
-func (r *ring[T]) back(before int64, limit int, pass func(*T) bool) (list []T, next, total, dropped int64) {
-	list = []T{}
-	var part []T
-	var last int64
-	for at := before; ; {
-		var from int64
-		part, from, total, dropped = r.copied(part, func() (int64, int64) {
-			if at == 0 || at > r.last+1 {
-				at = r.last + 1
-			}
-			return max(at-chunk, r.first), at - 1
-		})
-		for i := range slices.Backward(part) {
-			if at = from + int64(i); !pass(&part[i]) {
-				continue
-			}
-			if len(list) == limit {
-				return list, last, total, dropped
-			}
-			list, last = append(list, part[i]), at
-		}
-		if len(part) == 0 {
-			return list, 0, total, dropped
-		}
-	}
 }
 
 // find copies the newest entry that fits; nil when none is kept.

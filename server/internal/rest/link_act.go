@@ -29,10 +29,8 @@ func (h *Handlers) actOnLink(ctx context.Context, l *openLink, form url.Values) 
 		}
 		return h.saveConnection(ctx, l, form, connector.ConfigurationFields.Fields, "destination", "createDestination", nil)
 	case linkSourceEdit:
-		var src *store.Source
-		err := h.Shared.Store.View(ctx, func(tx *store.Tx) (err error) {
-			src, err = store.Sources.Read(tx, l.WorkspaceID, *l.TargetID)
-			return err
+		src, err := store.Read(ctx, h.Shared.Store, func(tx *store.Tx) (*store.Source, error) {
+			return store.Sources.Read(tx, l.WorkspaceID, *l.TargetID)
 		})
 		if err != nil {
 			return nil, err
@@ -40,10 +38,8 @@ func (h *Handlers) actOnLink(ctx context.Context, l *openLink, form url.Values) 
 		described := h.Sources.Described(src.Type)
 		return h.saveConnection(ctx, l, form, described.ConfigurationFields.Fields, "source", "updateSource", l.TargetID)
 	case linkDestinationEdit:
-		var d *store.Destination
-		err := h.Shared.Store.View(ctx, func(tx *store.Tx) (err error) {
-			d, err = store.Destinations.Read(tx, l.WorkspaceID, *l.TargetID)
-			return err
+		d, err := store.Read(ctx, h.Shared.Store, func(tx *store.Tx) (*store.Destination, error) {
+			return store.Destinations.Read(tx, l.WorkspaceID, *l.TargetID)
 		})
 		if err != nil {
 			return nil, err

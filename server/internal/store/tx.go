@@ -65,6 +65,15 @@ func (s *Store) Update(ctx context.Context, change func(*Tx) error) error {
 	return s.change(ctx, change)
 }
 
+// Change is Update for a value.
+func Change[T any](ctx context.Context, s *Store, change func(*Tx) (T, error)) (value T, err error) {
+	err = s.Update(ctx, func(tx *Tx) (err error) {
+		value, err = change(tx)
+		return err
+	})
+	return value, err
+}
+
 // change runs a change for the holder of the turn.
 func (s *Store) change(ctx context.Context, change func(*Tx) error) error {
 	c, err := s.begun(s.writing, true)
