@@ -122,7 +122,7 @@ func (o *Options) bind(b Binding) error {
 	if err != nil {
 		return err
 	}
-	return (&folder{dir: o.Dir, room: o.room, fault: o.Fault}).write(bindingFile, sealed(text, 0))
+	return (&folder{dir: o.Dir, fault: o.Fault}).write(bindingFile, sealed(text, 0))
 }
 
 // rebind writes the binding again where all files were removed under a process that

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -190,7 +191,14 @@ func TestDiskFull(t *testing.T) {
 func diskFull(t *testing.T, p place) {
 	for left := int64(0); ; left += 101 {
 		o := small(p.empty(t), nil)
-		o.room = &room{left: 1 << 30}
+		var room atomic.Int64
+		o.Fault = func(what, _ string, n int) (int, error) {
+			if what != FaultWrite {
+				return n, nil
+			}
+			return n + int(min(0, max(room.Add(int64(-n)), int64(-n)))), nil
+		}
+		room.Store(1 << 30)
 		l, err := Open(o)
 		require.NoError(t, err)
 		s := l.Sync(1)
@@ -200,7 +208,7 @@ func diskFull(t *testing.T, p place) {
 		require.NoError(t, r.Finish(Meta{}))
 		before := scan(t, s)
 
-		o.room.left = left
+		room.Store(left)
 		acked, err := fillUp(s)
 		if err == nil {
 			require.Positive(t, left)
@@ -213,7 +221,7 @@ func diskFull(t *testing.T, p place) {
 		require.NoError(t, err)
 		require.EqualValues(t, 1, meta.Run)
 
-		o.room.left = 1 << 30
+		room.Store(1 << 30)
 		r, err = s.Begin(2, Meta{})
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, len(whole(t, s, 2)), acked)

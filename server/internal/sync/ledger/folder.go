@@ -15,26 +15,7 @@ type folder struct {
 	dir   string // "" in memory
 	mu    sync.Mutex
 	files map[string]*content
-	room  *room // tests: the disk is full after so many bytes; nil: it never is
 	fault fault // tests
-}
-
-// room is what a small disk has left.
-type room struct {
-	mu   sync.Mutex
-	left int64
-}
-
-// take gives how many of n bytes fit.
-func (r *room) take(n int) int {
-	if r == nil {
-		return n
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	fits := min(int64(n), r.left)
-	r.left -= fits
-	return int(fits)
 }
 
 // plain takes the path out of an error: callers name the sync and the run.
@@ -66,7 +47,7 @@ func (f *folder) openOne(name string) (*file, error) {
 		if err != nil {
 			return nil, plain(err)
 		}
-		return &file{disk: disk, room: f.room, name: name, fault: f.fault}, nil
+		return &file{disk: disk, name: name, fault: f.fault}, nil
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -74,7 +55,7 @@ func (f *folder) openOne(name string) (*file, error) {
 	if mem == nil {
 		return nil, fs.ErrNotExist
 	}
-	return &file{mem: mem, room: f.room, name: name, fault: f.fault}, nil
+	return &file{mem: mem, name: name, fault: f.fault}, nil
 }
 
 // create makes an empty file, or empties the one that is there. Its name is
@@ -91,7 +72,7 @@ func (f *folder) create(name string) (*file, error) {
 		if err != nil {
 			return nil, plain(err)
 		}
-		return &file{disk: disk, room: f.room, name: name, fault: f.fault}, nil
+		return &file{disk: disk, name: name, fault: f.fault}, nil
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -99,7 +80,7 @@ func (f *folder) create(name string) (*file, error) {
 		f.files = map[string]*content{}
 	}
 	f.files[name] = &content{}
-	return &file{mem: f.files[name], room: f.room, name: name, fault: f.fault}, nil
+	return &file{mem: f.files[name], name: name, fault: f.fault}, nil
 }
 
 // makeDir makes the folder of the sync, durably, when it is missing.
@@ -120,7 +101,7 @@ const scratchName = "scratch"
 // ends it.
 func (f *folder) scratch() (*file, error) {
 	if f.dir == "" {
-		return &file{mem: &content{}, room: f.room, name: scratchName, fault: f.fault}, nil
+		return &file{mem: &content{}, name: scratchName, fault: f.fault}, nil
 	}
 	// Where there is no deleting of open files, Begin deletes it by its suffix.
 	disk, err := os.CreateTemp(f.dir, "scratch-*"+newSuffix)
@@ -130,7 +111,7 @@ func (f *folder) scratch() (*file, error) {
 	if err := os.Remove(disk.Name()); err != nil {
 		return nil, errors.Join(plain(err), disk.Close())
 	}
-	return &file{disk: disk, room: f.room, name: scratchName, fault: f.fault}, nil
+	return &file{disk: disk, name: scratchName, fault: f.fault}, nil
 }
 
 // rename is durable when it returns.

@@ -27,8 +27,7 @@ type Options struct {
 
 	indexItems int // tests: keys of a run in memory, and how many segments make one
 	indexFan   int
-	block      int // tests: bytes of a block of the state
-	room       *room
+	block      int                      // tests: bytes of a block of the state
 	bound      *atomic.Pointer[Binding] // what Bind was given
 }
 
@@ -122,7 +121,7 @@ func (l *Ledger) Sync(id int64) *Sync {
 	defer l.mu.Unlock()
 	s := l.syncs[id]
 	if s == nil {
-		files := &folder{room: l.o.room, fault: l.o.Fault}
+		files := &folder{fault: l.o.Fault}
 		if l.o.Dir != "" {
 			files.dir = filepath.Join(l.o.Dir, syncPrefix+strconv.FormatInt(id, 10))
 		}

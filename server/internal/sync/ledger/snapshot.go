@@ -84,7 +84,7 @@ func (s *Sync) restore(r io.Reader) error {
 	if s.open != nil {
 		return ErrBusy
 	}
-	fresh := &Sync{id: s.id, files: &folder{room: s.files.room, fault: s.files.fault}, o: s.o}
+	fresh := &Sync{id: s.id, files: &folder{fault: s.files.fault}, o: s.o}
 	if s.files.dir == "" {
 		if err := fresh.unpack(r); err != nil {
 			return err
