@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // report is all that was measured.
@@ -192,16 +194,7 @@ func (r row) verdict() string {
 // digits writes three digits that count, of large numbers all with commas.
 func digits(v float64) string {
 	if math.Abs(v) >= 1000 {
-		return grouped(int64(math.Round(v)))
+		return quantity.Grouped(int64(math.Round(v)))
 	}
 	return strconv.FormatFloat(v, 'g', 3, 64)
-}
-
-// grouped puts commas between thousands.
-func grouped(n int64) string {
-	text := fmt.Sprint(n)
-	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
-		text = text[:i] + "," + text[i:]
-	}
-	return text
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"strconv"
+
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // section is some goals whose figures are measured together.
@@ -99,7 +101,7 @@ func loadRows(part string, wrk, processor float64, fortio bool) []wanted {
 // syncRows are those of executor.BenchmarkMillion, which measures ten times as many rows
 // for the memory. It skips a database that is not there.
 func syncRows(rows int) (list []wanted) {
-	full, same := fmt.Sprintf("full sync of %s rows", grouped(int64(rows))), fmt.Sprintf("no-change run of %s rows", grouped(int64(rows)))
+	full, same := fmt.Sprintf("full sync of %s rows", quantity.Grouped(int64(rows))), fmt.Sprintf("no-change run of %s rows", quantity.Grouped(int64(rows)))
 	for _, kind := range []struct {
 		name string
 		want float64
