@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"compress/gzip"
 	"compress/zlib"
+	"fmt"
 	"io"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
@@ -138,4 +141,178 @@ func compress(coding string, body []byte) []byte {
 	_, _ = z.Write(body)
 	_ = z.Close()
 	return b.Bytes()
+}
+
+// httpReply is what goes onto the wire. Everything below coding is zero for a
+// clean reply. stall and drip keep the connection usable; the others
+// make the simulator write the reply by hand on the hijacked connection and
+// close it afterwards.
+type httpReply struct {
+	status int
+	header http.Header
+	body   []byte // before content coding
+	coding string // gzip, deflate or "": how body is coded and labelled
+
+	sent    []byte        // the bytes of the body as they are written, set by send
+	stall   time.Duration // pause after the head and stallAt bytes of the body
+	stallAt int
+	stalled func(gone bool) // told after the pause whether the client has gone
+	drip    time.Duration   // pause between pieces of dripBy bytes (1 when zero)
+	dripBy  int
+
+	length int    // announce this Content-Length instead, when > 0
+	cut    int    // write so many bytes of the body and close, when > 0; -1: none
+	reset  bool   // abort the connection instead of closing it
+	raw    []byte // these bytes are the whole answer, head and body
+}
+
+// set sets a header of the reply.
+func (h *httpReply) set(name, value string) {
+	if h.header == nil {
+		h.header = http.Header{}
+	}
+	h.header.Set(name, value)
+}
+
+// broken reports whether the reply must be written by hand.
+func (h *httpReply) broken() bool {
+	return h.length > 0 || h.cut != 0 || h.reset || h.raw != nil
+}
+
+// send writes the reply.
+func (c *call) send(body []byte) {
+	s, h := c.sim, &c.reply
+	h.status, h.body = c.status, body
+	if c.w == nil && h.status == http.StatusOK && h.header == nil && !s.dressed {
+		h.sent = body // its head needs no map
+		return
+	}
+	if h.header == nil {
+		h.header = make(http.Header, 4)
+	}
+	h.header.Set("Content-Type", "application/json")
+	if limit := s.rateLimit.Load(); limit > 0 {
+		h.header.Set("X-RateLimit-Limit", strconv.FormatInt(limit, 10)) // spec 8
+	}
+	if h.status == http.StatusMethodNotAllowed {
+		h.header.Set("Allow", http.MethodPost)
+	}
+	for name, value := range s.config.Headers {
+		h.header.Set(name, value)
+	}
+	h.coding = chooseCoding(s.config.Compress, c.r.Header.Values("Accept-Encoding"))
+	for _, f := range s.chain().write {
+		f(c, h)
+	}
+	if c.gone {
+		return
+	}
+	h.sent = h.body
+	if h.coding != "" {
+		h.sent = compress(h.coding, h.body)
+		h.header.Set("Content-Encoding", h.coding)
+		h.header.Set("Vary", "Accept-Encoding")
+	}
+	if c.w == nil {
+		return // who has called sends it
+	}
+	if h.broken() {
+		h.writeByHand(c)
+		return
+	}
+	header := c.w.Header()
+	for name, values := range h.header {
+		header[name] = values
+	}
+	header.Set("Content-Length", strconv.Itoa(len(h.sent)))
+	c.w.WriteHeader(h.status)
+	if h.stall > 0 || h.drip > 0 {
+		h.writeSlowly(c, flusher{c.w, http.NewResponseController(c.w)})
+		return
+	}
+	_, _ = c.w.Write(h.sent) // a client that has gone is no error of ours
+}
+
+// flusher sends every piece at once.
+type flusher struct {
+	w  http.ResponseWriter
+	at *http.ResponseController
+}
+
+func (f flusher) Write(b []byte) (int, error) {
+	n, err := f.w.Write(b)
+	if flushErr := f.at.Flush(); err == nil {
+		err = flushErr
+	}
+	return n, err
+}
+
+// writeByHand writes a reply that no proper server would send.
+func (h *httpReply) writeByHand(c *call) {
+	conn := c.hijack()
+	defer func() {
+		if h.reset {
+			abort(conn)
+			return
+		}
+		_ = conn.Close()
+	}()
+	if h.raw != nil {
+		_, _ = conn.Write(h.raw)
+		return
+	}
+	if _, err := conn.Write(h.head(c)); err != nil {
+		return
+	}
+	if h.cut != 0 && h.cut < len(h.sent) {
+		h.sent = h.sent[:max(h.cut, 0)]
+	}
+	h.writeSlowly(c, conn)
+}
+
+// head is the status line and the headers.
+func (h *httpReply) head(c *call) []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "HTTP/1.1 %03d %s\r\n", h.status, http.StatusText(h.status))
+	header := h.header.Clone()
+	header.Set("Date", c.sim.clock().UTC().Format(http.TimeFormat))
+	header.Set("Content-Length", strconv.Itoa(len(h.sent)))
+	if h.length > 0 {
+		header.Set("Content-Length", strconv.Itoa(h.length))
+	}
+	header.Set("Connection", "close")
+	_ = header.Write(&b)
+	b.WriteString("\r\n")
+	return b.Bytes()
+}
+
+// writeSlowly writes what is to be sent with the pauses that are asked for. It
+// stops when the client has gone.
+func (h *httpReply) writeSlowly(c *call, w io.Writer) {
+	body := h.sent
+	if h.stall > 0 {
+		at := min(h.stallAt, len(body))
+		_, err := w.Write(body[:at])
+		slept := err == nil && c.sleep(h.stall)
+		if h.stalled != nil {
+			h.stalled(err != nil || c.r.Context().Err() != nil)
+		}
+		if !slept {
+			return
+		}
+		body = body[at:]
+	}
+	if h.drip == 0 {
+		_, _ = w.Write(body)
+		return
+	}
+	for len(body) > 0 {
+		piece := body[:min(max(h.dripBy, 1), len(body))]
+		if _, err := w.Write(piece); err != nil {
+			return
+		}
+		if body = body[len(piece):]; len(body) > 0 && !c.sleep(h.drip) {
+			return
+		}
+	}
 }
