@@ -37,14 +37,11 @@ var dataViolations = []violation{
 		}
 	}}),
 	breaks("DAT-003.2", "null in a field of an existing record leaves the old value",
-		rowsOf(anyRecord, func(r *record, rows store.Rows) store.Rows {
-			return changedRows{Rows: rows, find: func(field, key []byte) ([]*store.Row, error) {
-				found, err := rows.Find(field, key)
-				if len(found) > 0 && bytes.Equal(field, r.active.quoted) {
-					r.cells = slices.DeleteFunc(r.cells, func(c cell) bool { return bytes.Equal(c.raw, store.Null) })
-				}
-				return found, err
-			}}
+		finds(anyRecord, func(r *record, field []byte, found []*store.Row) []*store.Row {
+			if len(found) > 0 && bytes.Equal(field, r.active.quoted) {
+				r.cells = slices.DeleteFunc(r.cells, func(c cell) bool { return bytes.Equal(c.raw, store.Null) })
+			}
+			return found
 		})),
 
 	// Numbers pass through a float64.
@@ -102,15 +99,9 @@ var dataViolations = []violation{
 		return digits
 	})),
 	// A value ends the statement that it was pasted into, and no one catches that.
-	breaks("DAT-011.3", "a string that contains '; ends the call with a bare status 500", seams{
-		batch: func(c *call, b *batch) {
-			if b.carries(rpc.TypeString, holds("';")) {
-				c.refuse(http.StatusInternalServerError, rpc.CodeInternalError, unterminated)
-			}
-		},
-		write: written(func(c *call) bool { return c.err != nil && c.err.Message == unterminated },
-			page(http.StatusInternalServerError, "text/plain; charset=utf-8", "Internal Server Error")).write,
-	}),
+	breaks("DAT-011.3", "a string that contains '; ends the call with a bare status 500",
+		paged(http.StatusInternalServerError, "text/plain; charset=utf-8", "Internal Server Error",
+			func(b *batch) bool { return b.carries(rpc.TypeString, holds("';")) })),
 	breaks("DAT-011.4", "the characters &, < and > are stored as HTML entities",
 		altersText(strings.NewReplacer("&", html.EscapeString("&"), "<", html.EscapeString("<"), ">", html.EscapeString(">")).Replace)),
 	breaks("DAT-011.5", "line ends of carriage return and line feed are stored as line feeds",
@@ -148,9 +139,6 @@ var dataViolations = []violation{
 	breaks("DAT-015.2", "floats within the range of single precision are stored with six significant digits",
 		narrowed(func(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) })),
 }
-
-// unterminated is how DAT-011.3 knows its own refusal again.
-const unterminated = "unterminated string in the statement"
 
 func anyRecord(*record) bool { return true }
 

@@ -125,14 +125,7 @@ type delivery struct {
 	answer  []byte
 	settled chan struct{} // closed when the client has taken the reply or has gone
 	gone    bool
-	undo    []undo // of the second half, in order
-}
-
-// undo is how a record is left: as it was before, or, when it was not there,
-// with its identifier alone.
-type undo struct {
-	table            *store.Table
-	field, key, data []byte
+	undo    []before // of the second half, in order
 }
 
 func (k *cutReplies) seams() seams {
@@ -196,16 +189,14 @@ func (k *cutReplies) rows(c *call, r *record, rows store.Rows) store.Rows {
 	if d == nil || r.index < r.batch.Len()/2 {
 		return rows
 	}
-	note := func(data []byte) {
-		d.undo = append(d.undo, undo{r.object.table, r.active.quoted, bytes.Clone(r.key), bytes.Clone(data)})
-	}
+	note := func(data []byte) { d.undo = append(d.undo, r.before(data)) }
 	return changedRows{
 		Rows: rows,
 		put: func(old *store.Row, data []byte) error {
 			if old != nil {
 				note(old.Data)
 			} else {
-				note(encodeCells([]cell{{r.active, r.key}}))
+				note(encodeCells([]cell{{r.active, r.key}})) // left with its identifier alone
 			}
 			return rows.Put(old, data)
 		},
@@ -231,20 +222,10 @@ func (k *cutReplies) settle(s *Sim, d *delivery, gone bool) {
 	case !gone:
 		k.sent.forget(d.content)
 	case k.takesBack:
-		s.restoreRows(d.undo)
+		for _, was := range slices.Backward(d.undo) {
+			was.restore(s)
+		}
 	}
 	d.gone = gone
 	close(d.settled)
-}
-
-// restoreRows leaves rows as the list says; a simulator that is closed cannot.
-func (s *Sim) restoreRows(list []undo) {
-	_ = s.write(func(u store.Unit) error {
-		for _, before := range slices.Backward(list) {
-			if err := putRow(u, before.table, before.field, before.key, before.data); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
 }

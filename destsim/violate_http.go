@@ -158,11 +158,15 @@ func (k *connections) of(c *call) *connection {
 	return k.known[key]
 }
 
-// enter counts a call.
-func (k *connections) enter(c *call) bool {
-	k.of(c).calls++
-	return false
+// atFirst tells the seams whether nothing came before a call on its connection.
+func atFirst(s func(first func(c *call) bool) seams) func() seams {
+	return func() seams {
+		var known connections
+		armed := s(func(c *call) bool { return known.of(c).calls < 2 })
+		armed.http = func(c *call) bool {
+			known.of(c).calls++
+			return false
+		}
+		return armed
+	}
 }
-
-// first reports whether nothing came before the call on its connection.
-func (k *connections) first(c *call) bool { return k.of(c).calls < 2 }

@@ -165,14 +165,12 @@ var firstKeyOnly = seams{
 		r.object = &lenient
 		return next(r)
 	},
-	rows: rowsOf(func(r *record) bool { return r.batch.identifier.field != r.object.firstIdentifier() },
-		func(r *record, rows store.Rows) store.Rows {
-			return changedRows{Rows: rows, find: func(field, key []byte) ([]*store.Row, error) {
-				if bytes.Equal(field, r.batch.identifier.quoted) {
-					return nil, nil
-				}
-				return rows.Find(field, key)
-			}}
+	rows: finds(func(r *record) bool { return r.batch.identifier.field != r.object.firstIdentifier() },
+		func(r *record, field []byte, found []*store.Row) []*store.Row {
+			if bytes.Equal(field, r.batch.identifier.quoted) {
+				return nil
+			}
+			return found
 		}).rows,
 }
 
@@ -180,29 +178,28 @@ var firstKeyOnly = seams{
 // the identifiers as they were sent.
 func foldedKeys() seams {
 	var twins perCall[map[string]bool]
-	return seams{
-		batch: func(c *call, b *batch) { twins.set(c, b.caseTwins()) },
-		value: func(c *call, r *record, cell *cell) {
-			if cell.column.field != r.active.field || cell.column.Type != rpc.TypeString {
-				return
-			}
-			if text, err := rawjson.StringText(cell.raw); err == nil && twins.get(c)[strings.ToLower(text)] {
-				cell.raw = store.Quote(strings.ToLower(text))
-			}
-		},
-		answered: twins.forget,
-	}
+	folded := altersKeys(func(c *call, text string) string {
+		if lower := strings.ToLower(text); twins.get(c)[lower] {
+			return lower
+		}
+		return text
+	})
+	folded.batch = func(c *call, b *batch) { twins.set(c, b.caseTwins()) }
+	folded.answered = twins.forget
+	return folded
 }
 
-// cutKeys store identifiers in a column of 64 characters.
-var cutKeys = seams{value: func(_ *call, r *record, cell *cell) {
-	if cell.column.field != r.active.field || cell.column.Type != rpc.TypeString {
-		return
-	}
-	if text, err := rawjson.StringText(cell.raw); err == nil && len(text) > 64 {
-		cell.raw = store.Quote(text[:64])
-	}
-}}
+// altersKeys stores another text in the active identifier where it is a string.
+func altersKeys(change func(c *call, text string) string) seams {
+	return seams{value: func(c *call, r *record, cell *cell) {
+		if cell.column.field != r.active.field || cell.column.Type != rpc.TypeString {
+			return
+		}
+		if text, err := rawjson.StringText(cell.raw); err == nil {
+			cell.raw = store.Quote(change(c, text))
+		}
+	}}
+}
 
 // abortedInsert: the first record that exists decides about those behind it.
 func abortedInsert() seams {

@@ -14,14 +14,11 @@ import (
 // number, or with two identifiers.
 var sequenceViolations = []violation{
 	breaks("DUP-001.2", "update of a record that is stored with the same values is reported as not present",
-		rowsOf(ofOperation(rpc.OperationUpdate), func(r *record, rows store.Rows) store.Rows {
-			return changedRows{Rows: rows, find: func(field, key []byte) ([]*store.Row, error) {
-				found, err := rows.Find(field, key)
-				if len(found) > 0 && bytes.Equal(field, r.active.quoted) && r.same(found[0].Data) {
-					return nil, err
-				}
-				return found, err
-			}}
+		finds(ofOperation(rpc.OperationUpdate), func(r *record, field []byte, found []*store.Row) []*store.Row {
+			if len(found) > 0 && bytes.Equal(field, r.active.quoted) && r.same(found[0].Data) {
+				return nil
+			}
+			return found
 		})),
 	breaks("SEM-007.2", "upsert of one existing record, alone in its batch, is acknowledged and not written",
 		unwritten(func(r *record, old *store.Row) bool {
@@ -78,19 +75,11 @@ var sequenceViolations = []violation{
 				return have
 			})
 		})),
-	breaks("RES-013.2", "upsert of identifiers alone is answered by the page of a gateway with status 502", seams{
-		batch: func(c *call, b *batch) {
-			if b.operation == rpc.OperationUpsert && len(b.plan.columns) == 1 && b.Len() > 0 {
-				c.refuse(http.StatusBadGateway, rpc.CodeInternalError, gatewayPage)
-			}
-		},
-		write: written(func(c *call) bool { return c.err != nil && c.err.Message == gatewayPage },
-			page(http.StatusBadGateway, "text/html", gatewayPage)).write,
-	}),
+	breaks("RES-013.2", "upsert of identifiers alone is answered by the page of a gateway with status 502",
+		paged(http.StatusBadGateway, "text/html", "<html><body><h1>502 Bad Gateway</h1></body></html>", func(b *batch) bool {
+			return b.operation == rpc.OperationUpsert && len(b.plan.columns) == 1 && b.Len() > 0
+		})),
 }
-
-// gatewayPage is how RES-013.2 knows its own refusal again.
-const gatewayPage = "<html><body><h1>502 Bad Gateway</h1></body></html>"
 
 func ofOperation(operation string) func(r *record) bool {
 	return func(r *record) bool { return r.operation == operation }

@@ -14,31 +14,25 @@ import (
 // statelessViolations are memory that a destination must not have (STA-*).
 var statelessViolations = []violation{
 	keeps("STA-001", "list_fields is answered from a cache for Delays.Cache; a field that a batch creates clears it", cachedFields),
-	keeps("STA-002", "sync_batch with 7, 8 or 9 records is an error when it is the first call of its connection", func() seams {
-		var known connections
-		s := refused(rpc.CodeServerError, "call list_fields first", func(b *batch) bool { return b.warming() && known.first(b.call) })
-		s.http = known.enter
-		return s
-	}),
-	keeps("STA-002.2", "sync_batch with 7, 8 or 9 records is acknowledged and not written when it is the first call of its connection", func() seams {
-		var known connections
-		s := unwritten(func(r *record, _ *store.Row) bool { return r.batch.warming() && known.first(r.batch.call) })
-		s.http = known.enter
-		return s
-	}),
+	keeps("STA-002", "sync_batch with 7, 8 or 9 records is an error when it is the first call of its connection",
+		atFirst(func(first func(c *call) bool) seams {
+			return refused(rpc.CodeServerError, "call list_fields first", func(b *batch) bool { return b.warming() && first(b.call) })
+		})),
+	keeps("STA-002.2", "sync_batch with 7, 8 or 9 records is acknowledged and not written when it is the first call of its connection",
+		atFirst(func(first func(c *call) bool) seams {
+			return unwritten(func(r *record, _ *store.Row) bool { return r.batch.warming() && first(r.batch.call) })
+		})),
 	keeps("STA-003", "the batch that follows a batch without records in its sync run is answered by the first identifier of that one's object", rememberedObject),
 	keeps("STA-003.2", "a batch that comes right after list_fields and supported_operations of another object, or after these and get_sync_speed, is written into that object", strayBatches),
 	keeps("STA-004", "an upsert record whose content was written before is acknowledged and not executed", rememberedRecords),
-	keeps("STA-005", `supported_operations without a cookie is an error -32000 "no session" when it is the first call of its connection`, func() seams {
-		var known connections
-		s := called(giving(rpc.MethodSupportedOperations), func(c *call) {
-			if known.first(c) && len(c.r.Cookies()) == 0 {
-				c.fail(rpc.CodeServerError, "no session")
-			}
-		})
-		s.http = known.enter
-		return s
-	}),
+	keeps("STA-005", `supported_operations without a cookie is an error -32000 "no session" when it is the first call of its connection`,
+		atFirst(func(first func(c *call) bool) seams {
+			return called(giving(rpc.MethodSupportedOperations), func(c *call) {
+				if first(c) && len(c.r.Cookies()) == 0 {
+					c.fail(rpc.CodeServerError, "no session")
+				}
+			})
+		})),
 	keeps("STA-006", "an update batch whose object, operation and records equal an earlier one is answered by the earlier result and not executed", rememberedResults),
 	keeps("STA-007", `after a restart the first call of supported_operations is an error -32000 "warming up"`, func() seams {
 		var cold atomic.Bool
@@ -169,7 +163,12 @@ func strayBatches() seams {
 				astray.set(c, o)
 			}
 		},
-		rows: rowsOf(func(r *record) bool { return astray.get(r.batch.call) != nil }, func(_ *record, rows store.Rows) store.Rows { return frozen(rows) }).rows,
+		rows: func(c *call, _ *record, rows store.Rows) store.Rows {
+			if astray.get(c) != nil {
+				return frozen(rows)
+			}
+			return rows
+		},
 		apply: func(c *call, r *record, next next) result {
 			done := next(r)
 			o := astray.get(c)

@@ -92,17 +92,24 @@ func doubled(meant func(r *record, old *store.Row) bool) seams {
 	})
 }
 
-// blind does not find the rows of the records that are meant, so that each is created
-// once more. A value that belongs to another record is still found.
-func blind(meant func(r *record) bool) seams {
+// finds changes what is found of the records that are meant.
+func finds(meant func(r *record) bool, change func(r *record, field []byte, found []*store.Row) []*store.Row) seams {
 	return rowsOf(meant, func(r *record, rows store.Rows) store.Rows {
 		return changedRows{Rows: rows, find: func(field, key []byte) ([]*store.Row, error) {
 			found, err := rows.Find(field, key)
-			return slices.DeleteFunc(slices.Clone(found), func(o *store.Row) bool {
-				own, ok := store.Member(o.Data, r.active.quoted)
-				return ok && bytes.Equal(own, r.key)
-			}), err
+			return change(r, field, found), err
 		}}
+	})
+}
+
+// blind does not find the rows of the records that are meant, so that each is created
+// once more. A value that belongs to another record is still found.
+func blind(meant func(r *record) bool) seams {
+	return finds(meant, func(r *record, _ []byte, found []*store.Row) []*store.Row {
+		return slices.DeleteFunc(slices.Clone(found), func(o *store.Row) bool {
+			own, ok := store.Member(o.Data, r.active.quoted)
+			return ok && bytes.Equal(own, r.key)
+		})
 	})
 }
 

@@ -122,6 +122,19 @@ func refused(code int64, message string, meant func(b *batch) bool) seams {
 	})
 }
 
+// paged answers the batches that are meant with a page in place of a JSON-RPC error.
+func paged(status int, contentType, body string, meant func(b *batch) bool) seams {
+	return seams{
+		batch: func(c *call, b *batch) {
+			if meant(b) {
+				c.refuse(status, rpc.CodeInternalError, body)
+			}
+		},
+		// The message is how it knows its own refusal again.
+		write: written(func(c *call) bool { return c.err != nil && c.err.Message == body }, page(status, contentType, body)).write,
+	}
+}
+
 // shared is a map for parallel calls. The zero value is ready for use.
 type shared[K comparable, V any] struct {
 	mu   sync.Mutex
