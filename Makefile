@@ -5,7 +5,7 @@ SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
 GO          ?= go
 BIN         ?= bin/destkit
-# Flags of make bench, such as BENCH='-run load -seconds 5'; go run ./internal/bench -h lists them.
+# Flags of make bench: BENCH='-run Goals/load -seconds=5 -rounds=1'; internal/bench/table_test.go has the names.
 BENCH       ?=
 UPDATE      ?=
 CALLS       ?= 20
@@ -156,7 +156,7 @@ docs: ## write the generated tables in docs/ again
 	$(GO) test -count=1 -run '^Test(ProtocolPage|MistakesPage|Schemas|TerminalPicture)$$' ./cmd/destkit -update
 
 bench: ## measure the goals, against the peers that are installed; UPDATE=1 writes docs/evidence/performance.md
-	$(GO) run ./internal/bench $(if $(UPDATE),-update) $(BENCH)
+	$(GO) test ./internal/bench -count=1 -timeout 0 -v -run '^TestGoals$$' -measure $(if $(UPDATE),-update) $(BENCH)
 
 performance: ## measure the goals and write docs/evidence/performance.md
 	$(MAKE) bench UPDATE=1

@@ -53,7 +53,7 @@ var users = []struct{ what, who string }{
 	{`internal/(dashboard|loadpage|proxy|skeletons)`, `cmd/.*|internal/dashboard`},
 	{`conformance/report`, `cmd/.*|internal/proxy`},
 	{`server/internal/(control|console)`, `server`},
-	{`internal/bench|conformance/internal/zoo`, ``},
+	{`conformance/internal/zoo`, ``},
 	{`internal/(testkit(/.*)?|matrixtest)`, `internal/testkit(/.*)?`}, // and tests
 
 	{`github.com/chromedp/.*`, `internal/testkit/browser`},
@@ -123,7 +123,7 @@ func TestImportsFollowTheArrows(t *testing.T) {
 func TestLibrariesLeaveTheWorldAlone(t *testing.T) {
 	t.Parallel()
 	outside := regexp.MustCompile(`^(fmt\.Print(f|ln)?|log\.(Print|Fatal)(f|ln)?|os\.(Exit|Getenv|LookupEnv|Environ)|net\.Listen|http\.ListenAndServe(TLS)?|signal\.Notify(Context)?)$`)
-	programs := regexp.MustCompile(`/(cmd/.*|internal/bench|internal/testkit.*|internal/matrixtest)$`) // and parts of tests
+	programs := regexp.MustCompile(`/(cmd/.*|internal/testkit.*|internal/matrixtest)$`) // and parts of tests
 	packages, err := listPackages()
 	require.NoError(t, err)
 	for _, p := range packages {

@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 // section is some goals whose figures are measured together.
 type section struct {
 	name    string
-	measure func(*workshop) (figures, error)
+	measure measuring
 	rows    []wanted
 }
 
