@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -30,9 +31,7 @@ func TestActionCompares(t *testing.T) {
 		t.Helper()
 		j := newJob(t, g, map[string]string{"url": url, "args": "--select=RPC-002", "comment": "true", "fail-on": "regression", "baseline": with})
 		j.env["GITHUB_EVENT_NAME"], j.env["GITHUB_EVENT_PATH"] = "pull_request", event
-		for name, value := range more {
-			j.env[name] = value
-		}
+		maps.Copy(j.env, more)
 		j.run(t)
 		return j
 	}

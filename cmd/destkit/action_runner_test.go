@@ -100,7 +100,7 @@ func (j *job) run(t *testing.T) {
 	values := map[string]string{"github.token": "ghs_of_the_job", "github.action_ref": j.env["ACTION_REF_OF_TEST"]}
 	evaluate := func(s string) string {
 		return expression.ReplaceAllStringFunc(s, func(m string) string {
-			for _, name := range strings.Split(expression.FindStringSubmatch(m)[1], "||") {
+			for name := range strings.SplitSeq(expression.FindStringSubmatch(m)[1], "||") {
 				if v := values[strings.TrimSpace(name)]; v != "" {
 					return v
 				}
@@ -145,11 +145,10 @@ func (j *job) run(t *testing.T) {
 			require.True(t, ok, "an output is NAME=VALUE: %q", line)
 			values["steps."+step.ID+".outputs."+name] = value
 		}
-		for _, dir := range strings.Fields(readOrEmpty(path)) {
+		for dir := range strings.FieldsSeq(readOrEmpty(path)) {
 			env["PATH"] = dir + string(os.PathListSeparator) + env["PATH"]
 		}
-		var exit *exec.ExitError
-		if errors.As(err, &exit) {
+		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 			j.status = exit.ExitCode()
 			break
 		}

@@ -30,7 +30,7 @@ func TestPlainCounts(t *testing.T) {
 	if err != nil {
 		t.Skip("which files there are is asked of git")
 	}
-	for _, file := range strings.Fields(string(out)) {
+	for file := range strings.FieldsSeq(string(out)) {
 		if strings.HasSuffix(file, "_test.go") || strings.Contains(file, "/testdata/") || strings.Contains(file, "/zoo/") || strings.HasPrefix(file, "loadgen/xk6/") {
 			continue
 		}

@@ -139,9 +139,8 @@ func (w *crowded) judge(c *crowd.Crowd, when string) {
 func (w *crowded) audits(want int) (unclean []string) {
 	audited := 0
 	for id := range w.syncs {
-		var run *syncs.Error
 		_, err := w.api.Trigger(w.t.Context(), id, false)
-		if errors.As(err, &run) {
+		if _, ok := errors.AsType[*syncs.Error](err); ok {
 			unclean = append(unclean, fmt.Sprintf("sync %d: %v", id, err))
 			continue
 		}
@@ -210,8 +209,7 @@ func (w *crowded) meetsTheEnd(config crowd.Config) (took time.Duration, err erro
 	cancel()
 	<-done
 	last.Close()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
+	if _, ok := errors.AsType[*exec.ExitError](err); ok {
 		err = fmt.Errorf("%w: %s", err, tail(w.said.String(), 2000))
 	}
 	return took, err

@@ -208,7 +208,7 @@ func TestDeployedEnvironment(t *testing.T) {
 	for _, m := range regexp.MustCompile(`\$\{(\w+)`).FindAllStringSubmatch(string(compose), -1) {
 		asked[m[1]] = true
 	}
-	for _, line := range strings.Split(string(example), "\n") {
+	for line := range strings.SplitSeq(string(example), "\n") {
 		if name, value, is := strings.Cut(line, "="); is && !strings.HasPrefix(line, "#") {
 			require.Empty(t, value, "no secret stands in the example")
 			offered[name] = true

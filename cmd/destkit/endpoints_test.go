@@ -130,7 +130,7 @@ func endpointHandler(kind string) (http.Handler, func(), error) {
 			_, ids, _ := bytes.Cut(body, []byte(`"identifiers":[`))
 			ids, _, _ = bytes.Cut(ids, []byte("]"))
 			var records []string
-			for _, id := range bytes.Split(ids, []byte(",")) {
+			for id := range bytes.SplitSeq(ids, []byte(",")) {
 				records = append(records, `{"identifier":`+string(id)+`,"count":1,"fields":{}}`)
 			}
 			_, _ = io.WriteString(w, `{"records":[`+strings.Join(records, ",")+`],"complete":true}`)

@@ -81,8 +81,7 @@ func runProgram(t *testing.T, args ...string) processEnd {
 	err := cmd.Wait()
 	close(ended)
 	r := processEnd{text: out.String(), peak: <-peak}
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		r.status = exit.ExitCode()
 	} else {
 		require.NoError(t, err)

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -121,10 +122,8 @@ func (i *initialising) checkChoices() error {
 }
 
 func checkChoice(flag, value string, choices []string) error {
-	for _, choice := range choices {
-		if value == choice {
-			return nil
-		}
+	if slices.Contains(choices, value) {
+		return nil
 	}
 	if near := suggest.Word(value, choices); near != "" {
 		return exit.Usagef("--%s %q: did you mean %s? Choose %s", flag, value, near, strings.Join(choices, ", "))

@@ -46,7 +46,7 @@ func TestPageLinks(t *testing.T) {
 		t.Skip("which pages there are is asked of git")
 	}
 	links := 0
-	for _, page := range strings.Fields(string(out)) {
+	for page := range strings.FieldsSeq(string(out)) {
 		text, err := os.ReadFile(filepath.Join(repository, page))
 		require.NoError(t, err)
 		for _, link := range pageLink.FindAllStringSubmatch(string(text), -1) {

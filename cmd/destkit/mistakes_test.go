@@ -359,7 +359,7 @@ func lineWith(output, text string) string {
 
 // fileOf is the content of the file that a line names, for a cell.
 func fileOf(line string) string {
-	for _, word := range strings.Fields(line) {
+	for word := range strings.FieldsSeq(line) {
 		if content, ok := mistakeFiles[word]; ok {
 			return "<br>" + word + ": " + strings.ReplaceAll("`"+strings.ReplaceAll(strings.TrimSuffix(content, "\n"), "\n", "`<br>`")+"`", "\t", "⇥")
 		}

@@ -133,8 +133,7 @@ func cmdExits(ts *testscript.TestScript, neg bool, args []string) {
 
 func checkStatus(ts *testscript.TestScript, err error, want int) {
 	got := 0
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		got = exit.ExitCode()
 	} else {
 		ts.Check(err)

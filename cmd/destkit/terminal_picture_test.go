@@ -118,7 +118,7 @@ const (
 func wrapColoured(line string, width int) (out []string) {
 	codes := colourCode.FindAllString(line, -1)
 	part := ""
-	for _, word := range strings.Fields(colourCode.ReplaceAllString(line, "")) {
+	for word := range strings.FieldsSeq(colourCode.ReplaceAllString(line, "")) {
 		if part != "" && len(part)+1+len(word) > width {
 			out, part = append(out, codes[0]+part+codes[1]), ""
 		}

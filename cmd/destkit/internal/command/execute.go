@@ -57,8 +57,7 @@ func Execute(ctx context.Context, root *cobra.Command, args []string) int {
 	if text := strings.TrimRight(err.Error(), "\n"); text != "" {
 		foreign.Printf(root.ErrOrStderr(), "destkit: %s\n", foreign.Own(messageOf(err, text)))
 	}
-	var ended *exit.Error
-	if errors.As(err, &ended) {
+	if ended, ok := errors.AsType[*exit.Error](err); ok {
 		return ended.Status
 	}
 	return exit.BadUsage // only the library of flags makes such errors

@@ -43,8 +43,7 @@ func (s *Port) Open() (net.Listener, string, error) {
 	}
 	ln, err := net.Listen("tcp", s.Addr)
 	if err != nil {
-		var op *net.OpError // it repeats the address
-		if errors.As(err, &op) {
+		if op, ok := errors.AsType[*net.OpError](err); ok { // it repeats the address
 			err = op.Err
 		}
 		host, port, _ := net.SplitHostPort(s.Addr)
@@ -58,8 +57,7 @@ func (s *Port) Open() (net.Listener, string, error) {
 			return nil, "", exit.Untested(fmt.Errorf("listen on %s: %s is no address of this machine: pass %s 127.0.0.1:%s, or 0.0.0.0:%s for all that it has", s.Addr, host, flag, port, port))
 		}
 		err = fmt.Errorf("listen on %s: %w", s.Addr, err)
-		var refused *os.SyscallError
-		if errors.As(err, &refused) {
+		if _, ok := errors.AsType[*os.SyscallError](err); ok {
 			return nil, "", exit.Untested(err) // the address is well formed, and taken, or not ours
 		}
 		return nil, "", exit.Usage(err)

@@ -32,7 +32,7 @@ func Located(file string, err error) error {
 	}
 	var all []error
 	found := false
-	for _, line := range strings.Split(strings.TrimPrefix(err.Error(), "check configuration: "), "\n") {
+	for line := range strings.SplitSeq(strings.TrimPrefix(err.Error(), "check configuration: "), "\n") {
 		var tk *token.Token
 		if at := place.FindStringSubmatch(line); at != nil {
 			tk = find(body, steps.FindAllString(at[1], -1))

@@ -117,8 +117,7 @@ func (r *readiness) ask(ctx context.Context, at string) error {
 
 // withoutURL is why a call failed; its URL is the caller's and stands before it.
 func withoutURL(err error) error {
-	var failed *url.Error
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*url.Error](err); ok {
 		return failed.Err
 	}
 	return err
