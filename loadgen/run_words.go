@@ -165,8 +165,7 @@ func allOf[N quantity.Integer](n N, noun string) string {
 // explainPlanning says in words what a planning call met: before a load there is
 // one error and no table of kinds.
 func explainPlanning(e *wire.Endpoint, err error) error {
-	var status *rpc.StatusError
-	if errors.As(err, &status) {
+	if status, ok := errors.AsType[*rpc.StatusError](err); ok {
 		if refused := status.Status == 401 || status.Status == 403; refused && !tokenSent(e) {
 			return fmt.Errorf("no token was sent, and the endpoint answers HTTP %d: %s", status.Status, giveToken)
 		} else if refused {

@@ -227,8 +227,7 @@ func (e *Endpoint) Redact(text string) string { return e.Hidden.String(text) }
 
 // Hide takes secrets out of an error that names what the target has.
 func (e *Endpoint) Hide(err error) error {
-	var usage *UsageError
-	if errors.As(err, &usage) {
+	if _, ok := errors.AsType[*UsageError](err); ok {
 		return &UsageError{Message: e.Redact(err.Error())}
 	}
 	return err // discover has redacted what the target said

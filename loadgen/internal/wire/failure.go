@@ -142,8 +142,7 @@ func StatusText(status int, body []byte) string {
 
 // MessageOf is an error without the word for its kind.
 func MessageOf(err error) string {
-	var f *Failure
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*Failure](err); ok {
 		return f.Message
 	}
 	return err.Error()

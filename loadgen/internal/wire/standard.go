@@ -118,8 +118,7 @@ func (s *Standard) release() {
 
 // failure sorts an error of net/http like one of a link.
 func (s *Standard) failure(err error, begun bool) *Failure {
-	var u *url.Error
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err // the URL may be secret
 	}
 	var op *net.OpError
