@@ -217,8 +217,7 @@ func parseForm(r *http.Request) error {
 	if errors.Is(err, http.ErrNotMultipart) {
 		err = nil // ParseForm was called
 	}
-	var large *http.MaxBytesError
-	if errors.As(err, &large) {
+	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return Refuse(http.StatusRequestEntityTooLarge, "the form has more than %d bytes", large.Limit)
 	}
 	if err != nil {

@@ -47,8 +47,7 @@ func Refuse(code int, format string, args ...any) *Problem {
 }
 
 func problemOf(err error) *Problem {
-	var p *Problem
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*Problem](err); ok {
 		return p
 	}
 	return &Problem{Code: http.StatusInternalServerError, Message: err.Error()}

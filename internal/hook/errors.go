@@ -83,8 +83,7 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // KindOf gives the kind of a hook's failure, "" for any other error.
 func KindOf(err error) Kind {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Kind
 	}
 	return ""

@@ -77,8 +77,7 @@ func tooLarge(name string) *Error {
 
 // withoutURL drops the wrapper that repeats the address.
 func withoutURL(err error) error {
-	var wrapped *url.Error
-	if errors.As(err, &wrapped) {
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		return wrapped.Err
 	}
 	return err

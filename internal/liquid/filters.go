@@ -38,7 +38,7 @@ func newFilters() map[string]filter {
 	standard := dictionary{}
 	library.AddStandardFilters(standard)
 	for arity, names := range libraryFilters {
-		for _, name := range strings.Fields(names) {
+		for name := range strings.FieldsSeq(names) {
 			all[name] = filter{arity[0], arity[1], standard.filter(name)}
 		}
 	}

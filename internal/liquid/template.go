@@ -217,8 +217,7 @@ func (t *Template) render(columns map[string]any, limits Limits, escape bool) (t
 	for placed := parser.Error(nil); errors.As(cause, &placed) && placed.Cause() != nil; {
 		cause = placed.Cause()
 	}
-	var filter expressions.FilterError
-	if errors.As(cause, &filter) {
+	if filter, ok := errors.AsType[expressions.FilterError](cause); ok {
 		cause = filter.Err
 	}
 	return "", valueError(0, cause)

@@ -130,8 +130,7 @@ func FuzzValid(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		err := Valid(b)
 		require.Equal(t, ModelValid(b), err == nil, "%q: %v", b, err)
-		var syntax *SyntaxError
-		if errors.As(err, &syntax) {
+		if syntax, ok := errors.AsType[*SyntaxError](err); ok {
 			require.LessOrEqual(t, syntax.Offset, len(b))
 		}
 	})

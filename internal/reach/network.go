@@ -70,8 +70,7 @@ func (n *Network) Dial(ctx context.Context, with *net.Dialer, host, network, add
 		return nil
 	}
 	conn, err := dialer.DialContext(ctx, network, address)
-	var refused *Error
-	if errors.As(err, &refused) { // without what net says around it
+	if refused, ok := errors.AsType[*Error](err); ok { // without what net says around it
 		return nil, refused
 	}
 	return conn, err

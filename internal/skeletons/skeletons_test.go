@@ -99,7 +99,7 @@ func TestConfiguration(t *testing.T) {
 	require.Empty(t, closed, "nothing is permitted before its owner permits it")
 
 	var open []string
-	for _, line := range strings.Split(string(file.Content), "\n") {
+	for line := range strings.SplitSeq(string(file.Content), "\n") {
 		if text, ok := strings.CutPrefix(line, "# "); ok && strings.Contains(text, ":") && !strings.Contains(text, ", ") || strings.Contains(line, "object: ") || strings.Contains(line, "tags") {
 			open = append(open, strings.TrimPrefix(text, "# "))
 		}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"html"
+	"maps"
 	"mime/quotedprintable"
 	"net/url"
 	"slices"
@@ -67,9 +68,7 @@ func Encodings(secret string) map[string]string {
 		"twice on a line":  secret + secret,
 		"header in a dump": fmt.Sprintf("%q", "Authorization: Bearer "+secret),
 	}
-	for name, coded := range moreEncodings(secret) {
-		all[name] = coded
-	}
+	maps.Copy(all, moreEncodings(secret))
 	for _, user := range []string{"", "u", "us", "use", "user"} {
 		all["basic "+user] = "Basic " + std.EncodeToString([]byte(user+":"+secret))
 		all["basic as user "+user] = "Basic " + std.EncodeToString([]byte(user+secret+":"))

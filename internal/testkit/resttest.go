@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -73,9 +74,7 @@ func Answering(t *testing.T, answers map[string][]string) (*Service, string) {
 		"POST /api/v1/syncs/1/trigger":    {`200 {"status":"success","data":{"sync_run_id":4}}`},
 		"POST /api/v1/sync_runs/4/cancel": {`200 {"status":"cancelled","data":{}}`},
 	}}
-	for call, list := range answers {
-		s.Answers[call] = list
-	}
+	maps.Copy(s.Answers, answers)
 	served := httptest.NewServer(s)
 	t.Cleanup(served.Close)
 	return s, served.URL

@@ -78,8 +78,7 @@ func withoutMark(src string) string { return strings.TrimPrefix(src, "\ufeff") }
 // culprit finds the value that an error quotes when the library gives the error
 // no place, as it does for durations; nil otherwise.
 func culprit(doc ast.Node, err error) *token.Token {
-	var placed yaml.Error
-	if errors.As(err, &placed) {
+	if _, ok := errors.AsType[yaml.Error](err); ok {
 		return nil
 	}
 	found := scalarFinder{text: err.Error()}

@@ -87,12 +87,10 @@ func located(file string, src []byte, err error, keys []string) *Error {
 	if errors.As(err, &unknown) && unknown.Token != nil {
 		message = UnknownKey(unknown.Token.Value, keys)
 	}
-	var unexpected *yaml.UnexpectedNodeTypeError
-	if errors.As(err, &unexpected) {
+	if unexpected, ok := errors.AsType[*yaml.UnexpectedNodeTypeError](err); ok {
 		message = fmt.Sprintf("expected %s, found %s", nodeName(unexpected.Expected), nodeName(unexpected.Actual))
 	}
-	var mistyped *yaml.TypeError
-	if errors.As(err, &mistyped) {
+	if mistyped, ok := errors.AsType[*yaml.TypeError](err); ok {
 		message = fmt.Sprintf("expected %s, found %s", kindName(mistyped.DstType), kindName(mistyped.SrcType))
 	}
 	return At(file, src, placed.GetToken(), message)
