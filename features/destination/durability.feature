@@ -33,7 +33,7 @@ Feature: Persistence and repeats
   @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-SEM-006 @needs-SEM-001
   Scenario: Acknowledged records survive a restart
     A restart in the night must not lose what was synced in the evening.
-    Cause: records are kept in memory.
+    Cause: records are kept in memory, or the start reads back less than was written: a buffer that was not flushed, a part of a log.
     Fix: write to durable storage before the acknowledgement.
     Good: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","zip":"1"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then (after a restart) read-back {"records":[{"identifier":"a@x.io","count":1,"fields":{"zip":"1"}}],"complete":true}
     Bad: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","zip":"1"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then (after a restart) read-back {"records":[],"complete":true}

@@ -23,6 +23,7 @@ const (
 	Unescaped   Class = "unescaped"
 	Evaluated   Class = "evaluated"
 	Shifted     Class = "shifted"
+	Century     Class = "another century"
 	Rounded     Class = "rounded"
 	Reformatted Class = "reformatted"
 	Retyped     Class = "other type"
@@ -64,6 +65,7 @@ var causes = map[Class][2]string{
 	Unescaped:      {"text is decoded once more than it was encoded.", "decode the JSON of the body once and nothing else."},
 	Evaluated:      {"the text is used as a template, as a format or as a statement with parameters.", "give the text as an argument, never as the template."},
 	Shifted:        {"the value is read or written in a local zone or in another calendar.", "parse the zone, keep moments in UTC, and keep a date as a date."},
+	Century:        {"the year goes through two digits, or through a constructor that takes small years for those of the 1900s.", "keep all four digits of the year."},
 	Rounded:        {"the value goes through a type with fewer digits: floating point, a column with a fixed number of places, or a format.", "use a type that holds every digit of the declared one, and do not format the number."},
 	Reformatted:    {"the value is read as another type and written again, or in the notation of a locale.", "store the value as it was sent, and give it back in the notation of its type."},
 	Retyped:        {"the value is stored as another type than the declared one, or read back without its type.", "declare the type that is stored, or convert it; a hook gives back the declared type as well."},

@@ -298,6 +298,9 @@ func asTime(p Pair) (Difference, bool) {
 	case strings.HasPrefix(text, "1970-01-01") || strings.HasPrefix(text, "0001-01-01") || strings.HasPrefix(text, "1900-01-01"):
 		return Difference{Class: Constant, How: "the first day of a calendar"}, true
 	}
+	if years := stored.Year() - sent.Year(); years != 0 && years%100 == 0 && sent.AddDate(years, 0, 0).Equal(stored) {
+		return Difference{Class: Century, How: fmt.Sprintf("in the year %d", stored.Year())}, true
+	}
 	return Difference{Class: Shifted, How: shift(off)}, true
 }
 

@@ -47,6 +47,7 @@ func TestClassify(t *testing.T) {
 		{rpc.TypeFloat, `12345.678`, `12346.9`, Rounded, "rounded to 6 digits"},
 		{rpc.TypeDate, `"2024-02-29"`, `"2024-02-28"`, Shifted, "the day before"},
 		{rpc.TypeDate, `"2024-02-29"`, `"2024-03-04"`, Shifted, "4 days later"},
+		{rpc.TypeDate, `"1821-03-04"`, `"2321-03-04"`, Century, "in the year 2321"},
 		{rpc.TypeDateTime, `"2021-03-29T16:32:23Z"`, `"2021-03-29T13:32:23Z"`, Shifted, "3 hours earlier"},
 		{rpc.TypeDateTime, `"2021-03-29T16:32:23Z"`, `"2021-03-29 16:32:23"`, Reformatted, "in the notation of a database"},
 		{rpc.TypeDateTime, `"2021-03-29T16:32:23Z"`, `"1970-01-01T00:00:00Z"`, Constant, "the first day of a calendar"},

@@ -15,8 +15,8 @@ var dateTransforms = []Transform{
 	onDate("zone", Shifted, "the day before", func(d time.Time) string { return d.AddDate(0, 0, -1).Format(time.DateOnly) }, "2024-02-29", "2021-03-28", "2024-01-01"),
 	onDate("zone", Shifted, "the day after", func(d time.Time) string { return d.AddDate(0, 0, 1).Format(time.DateOnly) }, "2024-02-29", "2021-10-31"),
 	onDate("calendar", Shifted, "read in the Julian calendar", julian, "1582-10-04", "0999-12-31", "0001-01-01"),
-	onDate("calendar", Shifted, "with its year in the 1900s", centuries, "0001-01-01", "0099-12-31"),
-	onDate("calendar", Shifted, "with two digits of its year", func(d time.Time) string {
+	onDate("calendar", Century, "with its year in the 1900s", centuries, "0001-01-01", "0099-12-31"),
+	onDate("calendar", Century, "with two digits of its year", func(d time.Time) string {
 		at, err := time.Parse("06-01-02", d.Format("06-01-02"))
 		if err != nil {
 			return d.Format(time.DateOnly)
