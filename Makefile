@@ -118,7 +118,7 @@ matrix-full: ## break every rule once, kill at every point, meet every fault, in
 	@$(MAKE) --no-print-directory matrix TIER=full
 
 matrix-judges:
-	$(MATRIX) -p 1 -parallel 16 $(call with-matrix,./conformance)
+	$(MATRIX) -p 1 -parallel 8 $(call with-matrix,./conformance)
 	@$(MAKE) --no-print-directory zoo TIER=$(TIER)
 
 zoo: TIER = full
