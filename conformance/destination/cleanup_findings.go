@@ -2,6 +2,7 @@ package destination
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 
 	"github.com/destkit/destkit/conformance"
@@ -77,11 +78,19 @@ func (sc *scenario) deletesDenied() {
 			fmt.Sprintf("the read-back still shows it, and %d of the %s of the clean-up in all", len(denied), quantity.Count(len(g.keys), "record")),
 			g.answerTo(first).reply)
 		if found := sc.All(); len(found) > 0 {
-			found[len(found)-1].Cause = wire.EitherCause("the size of the batches (this check deletes less at once)", "that other syncs have written the records",
+			f := &found[len(found)-1]
+			if len(denied) < len(g.keys) && !slices.ContainsFunc(denied, func(k journal.Key) bool { return plainKey.MatchString(exchange.KeyText(k.Identifier)) }) {
+				f.Cause = "delete does not find keys with spaces, quotes or other unusual characters as they are stored: they are trimmed, decoded or escaped on the way to the look-up."
+				continue
+			}
+			f.Cause = wire.EitherCause("the size of the batches (this check deletes less at once)", "that other syncs have written the records",
 				"the request below again, with one of its records,")
 		}
 	}
 }
+
+// plainKey is a key of letters, digits and what addresses have.
+var plainKey = regexp.MustCompile(`^[A-Za-z0-9@._-]+$`)
 
 func (g *cleaning) answerTo(k journal.Key) deletion { return g.answers[exchange.KeyText(k.Identifier)] }
 

@@ -136,7 +136,24 @@ func (sc *scenario) whyLeft() cause {
 			fix:  "commit before the reply, on every path, and give a connection back without an open transaction.", rule: ofDeletes,
 		}
 	}
+	if err == nil && !slices.ContainsFunc(left, func(r *record) bool { return !sc.emptied(r, seen) }) {
+		return seenCause("delete empties the fields of a record, and leaves the record under its identifier.")
+	}
 	return cause{}
+}
+
+// emptied reports whether a record had values before its last batch and has none now, its
+// identifiers aside.
+func (sc *scenario) emptied(r *record, seen map[string]observed) bool {
+	filled := func(o observed) bool {
+		for name, raw := range o.fields {
+			if f, known := r.object.field(name); known && bothWays(f) && !f.Identifier && orNull(raw) != "null" {
+				return true
+			}
+		}
+		return false
+	}
+	return filled(sc.before[r.place()]) && !filled(seen[exchange.KeyText(r.key)])
 }
 
 // whyOutpaced tells a write that comes late from calls at the same time that take back

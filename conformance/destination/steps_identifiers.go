@@ -136,7 +136,7 @@ func (sc *scenario) onlyActiveChanged() error {
 		sc.Saw(conformance.SeenStored, 1)
 		b, e := sc.batchWith(d.sent), sc.model.get(d.sent)
 		if op == rpc.OperationUpsert && b != nil && b.succeeded(d.sent) && seen[exchange.KeyText(d.sent.key)].count == 0 {
-			sc.brokenAs(symptomMissing, op, fmt.Sprintf("the acknowledged record %s in the destination, or refused: another one has its %s", foreign.Clip(string(d.sent.key), 60), sc.otherIdentifier(d)),
+			sc.brokenAs(symptomIgnored, op, fmt.Sprintf("the acknowledged record %s in the destination, or refused: another one has its %s", foreign.Clip(string(d.sent.key), 60), sc.otherIdentifier(d)),
 				"it is not there", reply)
 			continue
 		}
@@ -146,11 +146,14 @@ func (sc *scenario) onlyActiveChanged() error {
 	}
 	sc.Explain(func(s string) bool { return s == symptomKept }, "the update leaves out every identifier, and not the active one alone.", false)
 	sc.Explain(func(s string) bool { return s == "another record gone" }, "a row that has the same value in another unique column is replaced or removed (REPLACE, INSERT OR REPLACE, UPDATE OR REPLACE), or either identifier matches.", false)
-	sc.Explain(func(s string) bool { return s == symptomMissing }, "a conflict in the other identifier is ignored without a word (INSERT OR IGNORE, ON CONFLICT DO NOTHING, an error that is swallowed).", false)
+	sc.Explain(func(s string) bool { return s == symptomIgnored }, "a conflict in the other identifier is ignored without a word (INSERT OR IGNORE, ON CONFLICT DO NOTHING, an error that is swallowed).", false)
 	return sc.held()
 }
 
-const symptomKept = "kept identifier"
+const (
+	symptomKept    = "kept identifier"
+	symptomIgnored = "ignored conflict"
+)
 
 // freeIdentifierTaken: a record that is there may get another identifier that no record
 // has, in a field that may be changed.

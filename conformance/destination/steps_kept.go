@@ -151,7 +151,7 @@ func (sc *scenario) reportBroken(broken []model.Contradiction, of int) {
 		shows, _ := last.Exhibit.(*reply)
 		sc.brokenAs(symptom, last.Operation, expected, actual, shows)
 		why := whyBroken(c)
-		if last.Restarts < sc.ledger.Restarts() {
+		if last.Restarts < sc.ledger.Restarts() && c.Before != nil && (c.Before.Count > 0) == (c.Kind != model.Returned) {
 			why = wire.EitherCause("the endpoint was restarted after that batch, and does not read all back that it had acknowledged (a file or log that is read in part, or memory)", "a later batch that does not name the record", "the batch below again, with a restart behind it,")
 		}
 		if why != "" {
@@ -172,7 +172,7 @@ func recordsIn(broken []model.Contradiction, kind model.Kind) int {
 func whyBroken(c model.Contradiction) string {
 	switch c.Kind {
 	case model.Lost:
-		if c.Before == nil {
+		if c.Before == nil || c.Before.Count == 0 {
 			return "the write is dropped without a word, or what was written is lost later."
 		}
 	case model.OldValue:

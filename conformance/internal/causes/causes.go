@@ -54,7 +54,7 @@ var table = []struct {
 		`connection is not available, request timed out`, `max_user_connections`, `ORA-125(?:16|19|20)`, `too many open files`), Cause{
 		"pool exhausted", "no connection to the database is free: the pool is smaller than the number of calls at the same time, or a connection is not given back on every path.",
 		"make the pool as large as maximum_parallel_batches declares, or declare less, and give each connection back also after an error.", together}},
-	{texts(`database (?:table |schema )?is locked`, `SQLITE_(?:BUSY|LOCKED)`, `deadlock`, `lock wait timeout`, `could not serialize access`, `could not obtain lock`, `another (?:batch|sync|request|transaction|write)(?: \\w+)? is (?:already )?(?:in progress|running|open)`, `ORA-000(?:54|60)`), Cause{
+	{texts(`database (?:table |schema )?is locked`, `SQLITE_(?:BUSY|LOCKED)`, `deadlock`, `lock wait timeout`, `could not serialize access`, `could not obtain lock`, `another (?:batch|sync|request|transaction|write)(?: \w+)? is (?:already )?(?:in progress|running|open)`, `ORA-000(?:54|60)`), Cause{
 		"lock", "two writers meet, and the database refuses one of them.",
 		"let a writer wait (SQLite: a busy timeout, and one writer at a time), write rows in one order, and repeat a transaction that was refused for a lock.", together}},
 	{texts(`can only be used in that same thread`, `commands out of sync`, `another (?:command|operation) is (?:already )?in progress`, `recursive use of cursors`, `open DataReader`, `connection is busy`, `transaction within a transaction`,

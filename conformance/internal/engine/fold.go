@@ -98,6 +98,8 @@ func leaves(found, symptom string) bool {
 		return found == "under another identifier"
 	case "skipped value":
 		return found == lostSymptom
+	case "still there":
+		return found == "still there after its delete"
 	}
 	return false
 }
@@ -294,8 +296,10 @@ func (sched *scheduler) foldLost() {
 		}
 		for _, c := range sched.checks {
 			if o := sched.results[c.ID]; o != nil && o.Status == conformance.Warn && onlyLost(o) && slices.Contains(r.Symptoms, lostSymptom) {
-				if !r.Findings[0].Observed { // the check about such records knows more
-					r.Findings[0].Cause, r.Findings[0].Fix, r.Findings[0].Observed = o.Findings[0].Cause, o.Findings[0].Fix, o.Findings[0].Observed
+				for i := range r.Findings { // the check about such records knows more
+					if f := &r.Findings[i]; r.Symptoms[i] == lostSymptom && !f.Observed {
+						f.Cause, f.Fix, f.Observed = o.Findings[0].Cause, o.Findings[0].Fix, o.Findings[0].Observed
+					}
 				}
 				sched.replace(c, o, []string{id})
 			}

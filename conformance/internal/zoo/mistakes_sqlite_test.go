@@ -95,6 +95,26 @@ var sqliteRows = []Mistake{
 		Finds: []string{"SEM-013", "FLD-012"}, Never: []string{"RPC-*", "DAT-*", "SEM-001", "SEM-006", "DUR-001"}, Setting: Setting{Objects: []string{"devices"}},
 	},
 	{
+		Name: "conflicts-ignored", Sentence: "New rows are written with INSERT OR IGNORE: one whose other identifier is taken is acknowledged and dropped.",
+		Finds: []string{"SEM-013"}, Never: []string{"RPC-*", "DAT-*", "SEM-001", "SEM-006", "DUR-001"}, Setting: Setting{Objects: []string{"devices"}},
+	},
+	{
+		Name: "rows-replaced", Sentence: "New rows are written with INSERT OR REPLACE, which removes the row that has the other identifier.",
+		Finds: []string{"SEM-013"}, Never: []string{"RPC-*", "DAT-*", "SEM-001", "SEM-006", "DUR-001"}, Setting: Setting{Objects: []string{"devices"}},
+	},
+	{
+		Name: "identifiers-never-change", Sentence: "UPDATE leaves out every identifier, and not the active one alone.",
+		Finds: []string{"SEM-013", "FLD-014"}, Never: []string{"RPC-*", "DAT-*", "SEM-001", "SEM-006", "DUR-001"}, Setting: Setting{Objects: []string{"devices"}},
+	},
+	{
+		Name: "one-mailbox-one-key", Slip: true, Sentence: "What stands between a plus sign and the @ is taken out of keys.",
+		Finds: []string{"SEM-014"}, Never: []string{"RPC-*", "SEM-001", "SEM-006", "DUR-001"},
+	},
+	{
+		Name: "dollars-are-patterns", Sentence: "The text is the replacement of a search, in which $$ stands for one $.",
+		Finds: []string{"DAT-011"}, Never: []string{"RPC-*", "SEM-001", "SEM-006", "DUR-001"},
+	},
+	{
 		Name: "conflict-on-serial", Sentence: "upsert is INSERT … ON CONFLICT (serial), whichever identifier is active.",
 		Finds: []string{"SEM-013", "FLD-012", "SEM-007"}, Never: []string{"RPC-*", "DAT-*", "SEM-001", "SEM-006", "DUR-001"}, Setting: Setting{Objects: []string{"devices"}},
 	},

@@ -16,6 +16,8 @@ def key_of(wrong, value):
         return value.lower()  # addresses are the same in upper case
     if wrong("keys-cut-at-64"):
         return value[:64]
+    if wrong("one-mailbox-one-key"):
+        return re.sub(r"\+[^@]*(?=@)", "", value)
     return value
 
 
@@ -33,6 +35,8 @@ def to_column(wrong, f, value, record):
         return str(value)
     if name == "notes" and wrong("notes-cut-at-120"):
         return value[:120]
+    if name == "notes" and wrong("dollars-are-patterns"):
+        return value.replace("$$", "$")  # as a replacement text
     if name == "notes" and wrong("entities-decoded"):
         return html.unescape(value)
     if name == "notes" and wrong("placeholders-rendered"):

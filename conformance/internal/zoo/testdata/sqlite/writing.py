@@ -169,13 +169,16 @@ class Writer:
             for n in names:  # the key of a deleted row is free again
                 if fields[n]["identifier"]:
                     db.execute(f"DELETE FROM {name} WHERE {quoted(n)} = ? AND deleted_at IS NOT NULL", [record[n]])
-        db.execute(f"INSERT INTO {name} ({', '.join(map(self.column, names))}) VALUES ({', '.join('?' * len(names))})", values)
+        verb = "INSERT OR IGNORE" if self.wrong("conflicts-ignored") else "INSERT OR REPLACE" if self.wrong("rows-replaced") else "INSERT"
+        db.execute(f"{verb} INTO {name} ({', '.join(map(self.column, names))}) VALUES ({', '.join('?' * len(names))})", values)
 
     def update(self, db, name, fields, key, record, row):
         if self.wrong("false-values-kept"):
             record = {n: v for n, v in record.items() if v}
         if self.wrong("city-and-notes-swapped") and {"city", "notes"} <= record.keys():
             record = {**record, "city": record["notes"], "notes": record["city"]}
+        if self.wrong("identifiers-never-change"):
+            record = {n: v for n, v in record.items() if n == key or not fields[n]["identifier"]}
         names, values = self.plain(fields, record)
         if self.wrong("values-in-sql-text"):
             texts = [f"{quoted(n)} = " + ("NULL" if v is None else f"'{v}'" if isinstance(v, str) else repr(v)) for n, v in zip(names, values)]
