@@ -258,18 +258,6 @@ func (m *measure) errors() int64 {
 // sortedTallies are the errors, the most frequent first.
 func (m *measure) sortedTallies() []*tally {
 	return slices.SortedFunc(maps.Values(m.tallies), func(a, b *tally) int {
-		if a.Count != b.Count {
-			return int(b.Count - a.Count)
-		}
-		if a.Kind != b.Kind {
-			if a.Kind < b.Kind {
-				return -1
-			}
-			return 1
-		}
-		if a.Message < b.Message {
-			return -1
-		}
-		return 1
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Message, b.Message))
 	})
 }

@@ -198,21 +198,15 @@ func (r *Result) processes() []ReplicaFigures {
 func (r *Result) joinProcesses(figures []ReplicaFigures) error {
 	taken := map[int]bool{}
 	for _, f := range figures {
-		at := slices.IndexFunc(r.Replicas, func(have ReplicaFigures) bool { return have.Address == f.Address })
-		for at >= 0 && taken[at] {
-			next := slices.IndexFunc(r.Replicas[at+1:], func(have ReplicaFigures) bool { return have.Address == f.Address })
-			if next < 0 {
-				at = -1
-			} else {
-				at += next + 1
-			}
-		}
-		if at < 0 {
-			r.Replicas = append(r.Replicas, f)
-			taken[len(r.Replicas)-1] = true
-			continue
+		at := 0
+		for at < len(r.Replicas) && (taken[at] || r.Replicas[at].Address != f.Address) {
+			at++
 		}
 		taken[at] = true
+		if at == len(r.Replicas) {
+			r.Replicas = append(r.Replicas, f)
+			continue
+		}
 		have := &r.Replicas[at]
 		have.Connections += f.Connections
 		have.Requests += f.Requests

@@ -243,8 +243,13 @@ func (r *Result) timed() bool { return r.Latency.Max > 0 }
 
 // LostShare is the share of records, from 0 to 1, that were not acknowledged.
 func (r *Result) LostShare() float64 {
-	if r.Records == 0 {
+	return shareOf(r.Records-r.Acknowledged, r.Records)
+}
+
+// shareOf is a part as a share of the whole, 0 of nothing.
+func shareOf(part, whole int64) float64 {
+	if whole == 0 {
 		return 0
 	}
-	return float64(r.Records-r.Acknowledged) / float64(r.Records)
+	return float64(part) / float64(whole)
 }

@@ -1,6 +1,7 @@
 package loadgen
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -57,9 +58,8 @@ func (r *Result) Useless() string {
 		return "nothing was sent before the load ended: " + r.Ended
 	}
 	most := ""
-	if all := slices.Clone(r.ErrorMessages); len(all) > 0 {
-		slices.SortStableFunc(all, func(a, b ErrorMessage) int { return int(min(max(b.Count-a.Count, -1), 1)) })
-		most = ": " + foreign.Line(all[0].Message)
+	if len(r.ErrorMessages) > 0 {
+		most = ": " + foreign.Line(slices.MaxFunc(r.ErrorMessages, func(a, b ErrorMessage) int { return cmp.Compare(a.Count, b.Count) }).Message)
 	}
 	if r.Answered() == 0 {
 		return none(sent, "request got no complete reply", "requests got a complete reply") + most

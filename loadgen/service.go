@@ -193,7 +193,8 @@ func (u *apiUser) ask(ph phase, intended int64, waited bool) bool {
 		s.good = 1
 	}
 	w.keep(s)
-	return w.pause(err)
+	w.pause(err)
+	return true
 }
 
 // wait lets the interval between two questions pass; false: the phase has ended.

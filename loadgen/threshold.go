@@ -78,13 +78,7 @@ var shares = map[string]func(*Result) float64{
 	"errors": (*Result).LostShare,
 	// of the keys that were read back
 	"lost": verifiedShare("lost"), "wrong": verifiedShare("wrong"), "doubled": verifiedShare("doubled"), "undeleted": verifiedShare("undeleted"),
-	"unverified": func(r *Result) float64 {
-		v := r.verification()
-		if v.Chosen == 0 {
-			return 0
-		}
-		return float64(v.Chosen-v.Verified) / float64(v.Chosen)
-	},
+	"unverified": func(r *Result) float64 { v := r.verification(); return shareOf(v.Chosen-v.Verified, v.Chosen) },
 	// of the rate that was asked for
 	"rate": func(r *Result) float64 {
 		if r.Load.Rate == 0 {
@@ -92,22 +86,14 @@ var shares = map[string]func(*Result) float64{
 		}
 		return r.RequestsPerSecond / r.Load.Rate
 	},
-	"unsent": func(r *Result) float64 {
-		if r.Requests+r.Generator.Unsent == 0 {
-			return 0
-		}
-		return float64(r.Generator.Unsent) / float64(r.Requests+r.Generator.Unsent)
-	},
+	"unsent": func(r *Result) float64 { return shareOf(r.Generator.Unsent, r.Requests+r.Generator.Unsent) },
 }
 
 // verifiedShare is a count of a verification as a share of what was verified.
 func verifiedShare(metric string) func(*Result) float64 {
 	return func(r *Result) float64 {
 		v := r.verification()
-		if v.Verified == 0 {
-			return 0
-		}
-		return map[string]float64{"lost": float64(v.Lost), "wrong": float64(v.Wrong), "doubled": float64(v.Doubled), "undeleted": float64(v.Undeleted)}[metric] / float64(v.Verified)
+		return shareOf(map[string]int64{"lost": v.Lost, "wrong": v.Wrong, "doubled": v.Doubled, "undeleted": v.Undeleted}[metric], v.Verified)
 	}
 }
 

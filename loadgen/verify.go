@@ -142,14 +142,6 @@ func (v *Verification) add(o *Verification) {
 	}
 }
 
-// Missed counts the chosen keys that could not be verified.
-func (v *Verification) Missed() (n int64) {
-	for _, u := range v.Unverified {
-		n += u.Count
-	}
-	return n
-}
-
 // verification is what was read back, or nothing.
 func (r *Result) verification() Verification {
 	if r.Verification == nil {

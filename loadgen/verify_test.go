@@ -118,7 +118,7 @@ func TestVerifyOfWhatIsThere(t *testing.T) {
 			require.Zero(t, v.Findings(), "%v", r.ErrorMessages)
 			require.EqualValues(t, 1, v.Share)
 			require.Positive(t, v.Verified)
-			require.Equal(t, v.Chosen, v.Verified+v.Missed())
+			require.Equal(t, v.Chosen, v.Verified+missed(v))
 			if o.Work.Repeats == 0 { // else a key gives way to one that was used before
 				require.Equal(t, v.Keys, v.Chosen, "every key was acknowledged")
 			}
@@ -229,9 +229,17 @@ func TestVerifySaysWhatItCannotKnow(t *testing.T) {
 	require.NoError(t, err)
 	require.Positive(t, r.Errors)
 	require.Zero(t, r.Verification.Findings())
-	require.Positive(t, r.Verification.Missed())
-	require.Equal(t, r.Verification.Chosen, r.Verification.Verified+r.Verification.Missed())
+	require.Positive(t, missed(r.Verification))
+	require.Equal(t, r.Verification.Chosen, r.Verification.Verified+missed(r.Verification))
 	require.Equal(t, whyRefused, r.Verification.Unverified[0].Reason)
+}
+
+// missed counts the chosen keys that could not be verified.
+func missed(v *Verification) (n int64) {
+	for _, u := range v.Unverified {
+		n += u.Count
+	}
+	return n
 }
 
 func TestVerifyWithAHookThatFails(t *testing.T) {
@@ -248,7 +256,7 @@ func TestVerifyWithAHookThatFails(t *testing.T) {
 	r, err := Run(context.Background(), o)
 	require.NoError(t, err)
 	require.Zero(t, r.Verification.Verified)
-	require.EqualValues(t, 10_000, r.Verification.Missed())
+	require.EqualValues(t, 10_000, missed(r.Verification))
 	require.Equal(t, "the database is away", r.Verification.Unverified[0].Reason)
 	require.Equal(t, 1+2*mostFailures, asked, "it is not asked for ever")
 

@@ -204,7 +204,8 @@ func (w *worker) send(t *task, intended int64, waited bool) bool {
 		w.acknowledge(t, b, s.start, s.end, err != nil)
 	}
 	w.keep(s)
-	return w.pause(err)
+	w.pause(err)
+	return true
 }
 
 // broken reports whether the end of the run breaks calls.
@@ -225,7 +226,7 @@ func untimed(err error) bool {
 
 // deliver sends one batch and judges its reply.
 func (w *worker) deliver(b *records.Batch, start int64) (v records.Verdict, rep wire.Reply, err error) {
-	if rep, err = w.exchange(requestOf(b), start); err == nil {
+	if rep, err = w.exchange(wire.Request{Wire: b.Wire(), Body: b.Body()}, start); err == nil {
 		v, err = w.judge(b, rep)
 	}
 	return v, rep, err
@@ -252,11 +253,11 @@ func (w *worker) judge(b *records.Batch, rep wire.Reply) (records.Verdict, error
 
 // pause slows a connection down that cannot be made: a closed loop against a
 // port without a listener would only burn the processor.
-func (w *worker) pause(err error) bool {
+func (w *worker) pause(err error) {
 	f, _ := err.(*wire.Failure)
 	if f == nil {
 		w.fails = 0
-		return true
+		return
 	}
 	switch f.Kind {
 	case wire.KindRefused, wire.KindConnect, wire.KindDNS, wire.KindTLS, wire.KindDescriptors, wire.KindPorts:
@@ -268,11 +269,7 @@ func (w *worker) pause(err error) bool {
 		case <-w.e.quit:
 		}
 	}
-	return true
 }
-
-// requestOf is the request of a batch.
-func requestOf(b *records.Batch) wire.Request { return wire.Request{Wire: b.Wire(), Body: b.Body()} }
 
 // exampleOf is an example of an error of a whole batch.
 func exampleOf(b *records.Batch, at int64) Example {

@@ -94,12 +94,6 @@ func (c *Checker) same(b *Batch, body []byte) (Verdict, bool) {
 	return v, true
 }
 
-// fits is same without counting anything.
-func (c *Checker) fits(b *Batch, body []byte) bool {
-	_, ok := c.compare(b, body)
-	return ok
-}
-
 // compare looks at one entry after the other.
 func (c *Checker) compare(b *Batch, body []byte) (v Verdict, ok bool) {
 	f := &c.form

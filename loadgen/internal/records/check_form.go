@@ -56,7 +56,7 @@ func (c *Checker) learn(body []byte) {
 	f.known = true
 	// The form must give this very reply: entries may differ in their white space
 	// or their further members.
-	f.known = c.fits(c.Batch, body)
+	_, f.known = c.compare(c.Batch, body)
 }
 
 // Message is what the target says, or what is wrong.

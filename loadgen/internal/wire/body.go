@@ -28,13 +28,10 @@ func (l *Link) readBody(h head) ([]byte, error) {
 		return nil, tooLarge(most)
 	}
 	from, size := l.r, int(h.length)
-	if missing := size - (l.w - l.r); missing > 0 {
-		// What is announced may be a lie: room grows with what has come.
-		for missing > 0 {
-			if err := l.fill(min(missing, 1<<20)); err != nil {
-				return nil, err
-			}
-			missing = size - (l.w - from)
+	// What is announced may be a lie: room grows with what has come.
+	for l.w-from < size {
+		if err := l.fill(min(size-(l.w-from), 1<<20)); err != nil {
+			return nil, err
 		}
 	}
 	l.r += size
