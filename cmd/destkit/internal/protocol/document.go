@@ -49,8 +49,8 @@ type Example struct {
 
 // Error is one kind of error object.
 type Error struct {
-	Code    int
-	Message string
+	Code    int    `json:"code"`
+	Message string `json:"message"`
 }
 
 // ReadDocument returns the embedded OpenRPC document in the form that people read.
@@ -90,10 +90,7 @@ type rpcDocument struct {
 		} `json:"examples"`
 	} `json:"methods"`
 	Components struct {
-		Errors map[string]struct {
-			Code    int    `json:"code"`
-			Message string `json:"message"`
-		} `json:"errors"`
+		Errors  map[string]Error     `json:"errors"`
 		Schemas map[string]rpcSchema `json:"schemas"`
 	} `json:"components"`
 }
@@ -149,10 +146,7 @@ func newDocument(document []byte) (*Document, error) {
 		}
 		p.Methods = append(p.Methods, method)
 	}
-	for _, e := range doc.Components.Errors {
-		p.Errors = append(p.Errors, Error{e.Code, e.Message})
-	}
-	slices.SortFunc(p.Errors, func(a, b Error) int { return a.Code - b.Code })
+	p.Errors = slices.SortedFunc(maps.Values(doc.Components.Errors), func(a, b Error) int { return a.Code - b.Code })
 	return p, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/features"
 )
@@ -126,21 +127,4 @@ func cell(text string) string {
 }
 
 // fold breaks a paragraph into lines.
-func fold(text string) string {
-	var b strings.Builder
-	column := 0
-	for word := range strings.FieldsSeq(text) {
-		switch n := len([]rune(word)); {
-		case column == 0:
-			column = n
-		case column+1+n > 88:
-			b.WriteString("\n")
-			column = n
-		default:
-			b.WriteString(" ")
-			column += 1 + n
-		}
-		b.WriteString(word)
-	}
-	return b.String()
-}
+func fold(text string) string { return strings.Join(command.FoldLines(text, 88), "\n") }
