@@ -65,7 +65,7 @@ func foldLong(text string) string {
 // completeArguments says what the arguments of each command can be.
 func completeArguments(root *cobra.Command) {
 	arguments := map[string]cobra.CompletionFunc{
-		"destkit explain":      oneOf(bothSuites),
+		"destkit explain":      oneOf(func(*cobra.Command) candidates { return checkWords("") }),
 		"destkit schema":       onlyFirst(oneOf(schemaNames)),
 		"destkit protocol":     oneOf(protocolMethods),
 		"destkit replay":       replayArguments,
@@ -205,8 +205,6 @@ func checkWords(suite string) candidates {
 	}
 	return lists.Of(checks, func(c *conformance.Check) string { return candidate(c.ID, c.Title) })
 }
-
-func bothSuites(*cobra.Command) candidates { return checkWords("") }
 
 // selectors are the checks that a command can run, and the areas that they are in.
 func selectors(cmd *cobra.Command) candidates {

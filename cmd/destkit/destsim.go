@@ -159,21 +159,16 @@ func (s *simulator) resolve(cmd *cobra.Command) error {
 			return err
 		}
 	}
-	changed := cmd.Flags().Changed
-	if changed("preset") {
-		s.config.Preset = given.Preset
-	}
-	if changed("store") {
-		s.config.Store = given.Store
-	}
-	if changed("violate") {
-		s.config.Violate = given.Violate
-	}
-	if changed("enforce-limits") {
-		s.config.EnforceLimits = given.EnforceLimits
-	}
-	if changed("keep-bodies") {
-		s.config.KeepBodies = given.KeepBodies
+	for flag, take := range map[string]func(){
+		"preset":         func() { s.config.Preset = given.Preset },
+		"store":          func() { s.config.Store = given.Store },
+		"violate":        func() { s.config.Violate = given.Violate },
+		"enforce-limits": func() { s.config.EnforceLimits = given.EnforceLimits },
+		"keep-bodies":    func() { s.config.KeepBodies = given.KeepBodies },
+	} {
+		if cmd.Flags().Changed(flag) {
+			take()
+		}
 	}
 	if s.token.Variable == "" && s.config.TokenEnv != "" {
 		s.token.Variable, s.token.Key = s.config.TokenEnv, s.file+": token_env"

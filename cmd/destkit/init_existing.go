@@ -132,49 +132,30 @@ func withoutSecrets(text string) string {
 // askEndpoint makes the planning calls and shows each answer as it comes.
 func askEndpoint(ctx context.Context, w io.Writer, client *rpc.Client, timeout time.Duration) (skeletons.Endpoint, error) {
 	var endpoint skeletons.Endpoint
-	ask := func(method string, call func(context.Context) error) error {
-		ctx, cancel := context.WithTimeout(ctx, timeout)
-		defer cancel()
-		err := call(ctx)
-		if cause := unreached.Of(err, "endpoint", "the host of the URL"); cause.What != "" {
-			return fmt.Errorf("%s: %s: %s", method, cause.What, cause.Fix)
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", method, err)
-		}
-		return nil
-	}
-	var health rpc.TestResult
-	var speed rpc.Speed
-	var objects []rpc.Object
-	err := ask(rpc.MethodTestConnection, func(ctx context.Context) (err error) { health, err = client.TestConnection(ctx); return err })
+	health, err := ask(ctx, timeout, rpc.MethodTestConnection, client.TestConnection)
 	if err != nil {
 		return endpoint, err
 	}
 	foreign.Printf(w, "test_connection: %s\n", healthWords(health))
-	err = ask(rpc.MethodGetSyncSpeed, func(ctx context.Context) (err error) { speed, err = client.GetSyncSpeed(ctx); return err })
+	speed, err := ask(ctx, timeout, rpc.MethodGetSyncSpeed, client.GetSyncSpeed)
 	if err != nil {
 		return endpoint, err
 	}
 	foreign.Printf(w, "get_sync_speed: %s in a batch, %s at once, %d records/s\n",
 		quantity.Count(speed.MaximumBatchSize, "record"), quantity.Count(speed.MaximumParallelBatches, "batch"), speed.MaximumRecordsPerSecond)
-	err = ask(rpc.MethodListObjects, func(ctx context.Context) (err error) { objects, err = client.ListObjects(ctx); return err })
+	objects, err := ask(ctx, timeout, rpc.MethodListObjects, client.ListObjects)
 	if err != nil {
 		return endpoint, err
 	}
 	for _, object := range objects {
 		o := skeletons.Object{Object: object}
-		err := ask(rpc.MethodSupportedOperations+" of "+object.APIName, func(ctx context.Context) (err error) {
-			o.Operations, err = client.SupportedOperations(ctx, object.Ref())
-			return err
-		})
+		o.Operations, err = ask(ctx, timeout, rpc.MethodSupportedOperations+" of "+object.APIName,
+			func(ctx context.Context) ([]string, error) { return client.SupportedOperations(ctx, object.Ref()) })
 		if err != nil {
 			return endpoint, err
 		}
-		err = ask(rpc.MethodListFields+" of "+object.APIName, func(ctx context.Context) (err error) {
-			o.Fields, err = client.ListFields(ctx, object.Ref())
-			return err
-		})
+		o.Fields, err = ask(ctx, timeout, rpc.MethodListFields+" of "+object.APIName,
+			func(ctx context.Context) ([]rpc.Field, error) { return client.ListFields(ctx, object.Ref()) })
 		if err != nil {
 			return endpoint, err
 		}
@@ -182,6 +163,20 @@ func askEndpoint(ctx context.Context, w io.Writer, client *rpc.Client, timeout t
 		endpoint.Objects = append(endpoint.Objects, o)
 	}
 	return endpoint, nil
+}
+
+// ask makes one call, and says of an error which call it was and what to do.
+func ask[T any](ctx context.Context, timeout time.Duration, method string, call func(context.Context) (T, error)) (T, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	answer, err := call(ctx)
+	if cause := unreached.Of(err, "endpoint", "the host of the URL"); cause.What != "" {
+		return answer, fmt.Errorf("%s: %s: %s", method, cause.What, cause.Fix)
+	}
+	if err != nil {
+		return answer, fmt.Errorf("%s: %w", method, err)
+	}
+	return answer, nil
 }
 
 func healthWords(health rpc.TestResult) string {

@@ -38,20 +38,12 @@ func (d *Demo) syncAll(ctx context.Context, dir string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if failed := target.Stop(); err == nil {
-			err = failed
-		}
-	}()
+	defer target.stop(&err)
 	port, client, err := NewService(ctx, files, target.Certificates.CAPEM())
 	if err != nil {
 		return err
 	}
-	defer func() { // before the destination, which it may still call
-		if failed := port.Stop(); err == nil {
-			err = failed
-		}
-	}()
+	defer port.stop(&err) // before the destination, which it may still call
 	w := &World{API: client, Destination: ControlOf(target)}
 	foreign.Printf(d.Out, "service at %s, destination at %s\n", port.URL, target.URL)
 	began := time.Now()

@@ -2,6 +2,7 @@ package demo
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/x509"
 	"encoding/json"
@@ -42,6 +43,9 @@ type Port struct {
 	*command.Background
 	Certificates *destsim.Certificates // nil: plain http
 }
+
+// stop ends it; its own error counts where there is no other.
+func (p *Port) stop(err *error) { *err = cmp.Or(*err, p.Stop()) }
 
 // roots trusts the destination alone.
 func (p *Port) roots() *x509.CertPool {
@@ -188,11 +192,7 @@ func (d *Demo) loadOnce(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if failed := port.Stop(); err == nil {
-			err = failed
-		}
-	}()
+	defer port.stop(&err)
 	foreign.Printf(d.Out, "\nA load of that destination, over https, every reply checked:\n\n")
 	show := loads.NewDisplay(d.Screen, d.quiet || !command.Is(d.Screen))
 	result, err := loadgen.Run(ctx, loadgen.Options{
@@ -269,11 +269,7 @@ func (d *Demo) judge(ctx context.Context, violate []string) (_ *conformance.Repo
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if failed := port.Stop(); err == nil {
-			err = failed
-		}
-	}()
+	defer port.stop(&err)
 	hooks, err := configfile.DecodeHooks("hooks", destsim.Config{}.HooksFile(port.URL))
 	if err != nil {
 		return nil, err
