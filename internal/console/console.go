@@ -15,7 +15,6 @@ import (
 	"embed"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"html/template"
 	"io/fs"
 	"log/slog"
@@ -393,5 +392,3 @@ func (c *Console) renderProblem(w http.ResponseWriter, req *Request, wrong *Prob
 	f.Error = wrong
 	c.render(w, wrong.Code, "", f)
 }
-
-func (c *Console) String() string { return fmt.Sprintf("console of the %s", c.opts.Name) }

@@ -83,9 +83,6 @@ func (r *Request) Show(name string, data any) {
 // Fail answers with a page that has nothing but an error.
 func (r *Request) Fail(err error) { r.c.renderProblem(r.W, r, problemOf(err)) }
 
-// Wrote says that the action has written its response.
-func (r *Request) Wrote() { r.wrote = true }
-
 // A note travels in a cookie that the next page takes away: an address that had it
 // could be sent around.
 const noteCookie = "destkit_note"

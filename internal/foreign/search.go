@@ -27,12 +27,3 @@ func (t *Search) In(text string) bool {
 func (t *Search) InBytes(text []byte) bool {
 	return t.lower == "" || bytes.Contains(bytes.ToLower(text), []byte(t.lower))
 }
-
-// Plain reports whether the text is the same within a JSON string as outside: it has
-// nothing that is escaped there. Then whoever has a JSON text need not decode it to
-// know that no string in it has the text.
-func (t *Search) Plain() bool {
-	return !strings.ContainsFunc(t.lower, func(r rune) bool {
-		return r < ' ' || r == '"' || r == '\\' || r >= 0x7f
-	})
-}

@@ -62,10 +62,3 @@ func TestEveryCapital(t *testing.T) {
 		}
 	}
 }
-
-func TestPlain(t *testing.T) {
-	for text, want := range map[string]bool{"": true, "ada@example.com": true, `a"b`: false, `a\b`: false, "a\nb": false, "é": false, "<&>": true} {
-		sought := foreign.NewSearch(text)
-		require.Equal(t, want, sought.Plain(), "%q", text)
-	}
-}

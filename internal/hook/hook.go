@@ -22,12 +22,6 @@ const DefaultTimeout = 10 * time.Second
 // MaxReply is the largest reply of a hook in bytes, 16 MiB.
 const MaxReply = 16 << 20
 
-// Actions of a sibling hook: begin brings the state about, end takes it back.
-const (
-	ActionBegin = "begin"
-	ActionEnd   = "end"
-)
-
 // Spec says where a hook is. URL gets a POST with a JSON body; Command is
 // started without a shell, Command[0] looked up in PATH, and gets the JSON
 // object on standard input. Exactly one of the two is set.

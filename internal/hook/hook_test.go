@@ -41,7 +41,7 @@ func serve(t *testing.T, status int, text string) (Spec, *http.Client, func() st
 
 func TestCallOverBothTransports(t *testing.T) {
 	spec, client, last := serve(t, 200, `{"ok": true, "more": {"a": 1}}`)
-	reply, err := Call(t.Context(), spec, client, 0, "restart", map[string]any{"action": ActionBegin, "object": "contact"})
+	reply, err := Call(t.Context(), spec, client, 0, "restart", map[string]any{"action": "begin", "object": "contact"})
 	require.NoError(t, err)
 	require.JSONEq(t, `{"a":1}`, string(reply["more"]))
 	require.Equal(t, `POST application/json {"action":"begin","hook":"restart","object":"contact"}`, last())

@@ -13,15 +13,14 @@ import (
 	"github.com/osteele/liquid/render"
 )
 
-// reads is what a template uses: columns of the record, other variables, filters,
-// and the variables that it defines itself. Where it does so is not looked at: a
+// reads is what a template uses: columns of the record, other variables, and
+// the variables that it defines itself. Where it does so is not looked at: a
 // branch may come first.
 type reads struct {
 	columns map[string]bool
 	all     bool
 	used    []mention
 	defined map[string]bool
-	filters []string
 	scope   map[string]any
 	failed  error
 }
@@ -160,8 +159,7 @@ func (r *reads) note(tag, arguments string, line int) {
 		word := arguments[at[0]:at[1]]
 		switch c := word[0] | 0x20; {
 		case word[0] == '|':
-			name := strings.TrimSpace(word[1:])
-			if r.filters = append(r.filters, name); filters[name].apply == nil {
+			if name := strings.TrimSpace(word[1:]); filters[name].apply == nil {
 				r.fail(valueError(line, fmt.Errorf("undefined filter %s", name)))
 			}
 		case c != '_'|0x20 && (c < 'a' || c > 'z') || strings.HasSuffix(word, ":") || slices.Contains(reserved, word):

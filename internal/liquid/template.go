@@ -156,9 +156,6 @@ func (t *Template) Columns() []string { return slices.Sorted(maps.Keys(t.reads.c
 // whose name it computes.
 func (t *Template) ReadsAll() bool { return t.reads.all }
 
-// Uses reports whether the template has a filter of this name.
-func (t *Template) Uses(filter string) bool { return slices.Contains(t.reads.filters, filter) }
-
 // Render prints the template for one record, a map of column names to the values
 // of JSON, with numbers as json.Number. Columns that the record does not have are
 // an error of type *Error, as are all mistakes of values; Limits bound the work.

@@ -105,16 +105,6 @@ func (n *Network) Check(host, network, address string) error {
 	return nil
 }
 
-// CheckHost is Check for an address that stands for itself, before anything is
-// dialled; names are for Check, when it is known where they lead.
-func (n *Network) CheckHost(host string, port int) error {
-	addr, err := netip.ParseAddr(host)
-	if err != nil {
-		return nil
-	}
-	return n.Check(host, "tcp", netip.AddrPortFrom(addr, uint16(port)).String())
-}
-
 // local reports whether an address never leaves this machine. The unspecified one
 // is connected to as loopback.
 func local(addr netip.Addr) bool { return addr.IsLoopback() || addr.IsUnspecified() }
