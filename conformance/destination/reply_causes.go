@@ -66,7 +66,44 @@ func (sc *scenario) batchOf(r *reply) *batch {
 			return b
 		}
 	}
-	return nil
+	return sentIn(r)
+}
+
+// sentIn reads a batch from the request of a reply, where another scenario or another
+// caller has sent it; nil where that is no batch.
+func sentIn(r *reply) *batch {
+	root, err := wire.Parse(r.Request)
+	params := root.Get("params")
+	if err != nil || r.Method != rpc.MethodSyncBatch || !params.Get("sync_plan", "schema").Is(wire.Object) || !params.Get("records").Is(wire.Array) {
+		return nil
+	}
+	b := &batch{object: &object{}, operation: textOf(params.Get("sync_plan", "operation")), reply: r}
+	b.object.APIName = textOf(params.Get("sync_plan", "object", "object_api_name"))
+	var id rpc.Field
+	for _, m := range params.Get("sync_plan", "schema").Members {
+		if active, _ := m.Value.Get("active_identifier").Bool(); active {
+			id = rpc.Field{APIName: m.Name, Type: textOf(m.Value.Get("field", "type")), Identifier: true}
+		}
+	}
+	for _, n := range params.Get("records").Items {
+		one := &record{object: b.object, id: id, values: map[string]json.RawMessage{}}
+		for _, m := range n.Members {
+			one.values[m.Name] = json.RawMessage(m.Value.Raw)
+		}
+		if one.key = one.values[id.APIName]; one.key == nil {
+			return nil
+		}
+		b.records = append(b.records, one)
+	}
+	b.read()
+	return b
+}
+
+func textOf(n *wire.Node) string {
+	if n == nil {
+		return ""
+	}
+	return n.Text
 }
 
 // ofMembers looks at the members that the check asks for.
@@ -106,7 +143,7 @@ func ofLostReply(r *reply) cause {
 // ofResults compares the results of a batch with its records.
 func (sc *scenario) ofResults(b *batch, symptom string) cause {
 	switch {
-	case symptom == rules.SymptomNoneAtAll, symptom == rules.SymptomNoResult && !slices.ContainsFunc(sc.batches, func(o *batch) bool { return len(o.List) > 0 }):
+	case symptom == rules.SymptomNoneAtAll, symptom == rules.SymptomNoResult && len(b.List) == 0 && !slices.ContainsFunc(sc.batches, func(o *batch) bool { return len(o.List) > 0 }):
 		return cause{
 			text: "the list of results is empty: the reply is made before the records are worked through (a promise or a task that is not awaited), or the records were used up before they were written (a generator, a stream).",
 			fix:  "make the reply when each record of the batch has its result.",
@@ -124,7 +161,7 @@ func (sc *scenario) ofResults(b *batch, symptom string) cause {
 		text := exchange.NodeText(res.Identifier)
 		if name := b.fieldWith(text); name != "" {
 			other = append(other, name)
-		} else if sc.keys.Made(text) {
+		} else if sc.keys != nil && sc.keys.Made(text) {
 			earlier = append(earlier, text)
 		}
 	}
