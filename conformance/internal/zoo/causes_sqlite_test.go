@@ -2,11 +2,11 @@ package zoo_test
 
 var causesOfSQLite = map[string]explanation{
 	"Python-SQLite/dies-in-delete-batch":        {right: "delete.*(ends|kills|crash|dies|closes)|(ends|kills|crash|dies|closed).*delete"},
-	"Python-SQLite/conflicts-ignored":          {right: "conflict.*ignored"},
-	"Python-SQLite/rows-replaced":              {right: "REPLACE"},
-	"Python-SQLite/identifiers-never-change":   {right: "leaves out every identifier"},
-	"Python-SQLite/one-mailbox-one-key":        {right: "\\+"},
-	"Python-SQLite/dollars-are-patterns":       {right: "template"},
+	"Python-SQLite/conflicts-ignored":           {right: "conflict.*ignored"},
+	"Python-SQLite/rows-replaced":               {right: "REPLACE"},
+	"Python-SQLite/identifiers-never-change":    {right: "leaves out every identifier"},
+	"Python-SQLite/one-mailbox-one-key":         {right: "\\+"},
+	"Python-SQLite/dollars-are-patterns":        {right: "template"},
 	"Python-SQLite/999-variables":               {right: "too many SQL variables|more parameters"},
 	"Python-SQLite/first-record-alone":          {right: "one record|single record|record alone|alone"},
 	"Python-SQLite/status-422-with-results":     {right: "422|sets the status"},
