@@ -1,6 +1,8 @@
 package main
 
 import (
+	"io"
+	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -30,4 +32,16 @@ func TestListsTakeCommas(t *testing.T) {
 	for name, cmd := range map[string]*cobra.Command{"violate": newDestsim(), "allow-hosts": serve.New(), "fail-if": loads.New(settingKeys)} {
 		require.Equal(t, "stringSlice", cmd.Flags().Lookup(name).Value.Type(), name)
 	}
+}
+
+// TestFlagsComplete: no flag is completed twice, and the program makes the completions
+// when a shell asks. What they offer is in testdata/matrix/complete.txtar.
+func TestFlagsComplete(t *testing.T) {
+	var out strings.Builder
+	root := newRoot()
+	root.SetOut(&out)
+	root.SetErr(io.Discard)
+	root.SetArgs([]string{"__complete", "conform", "--profile", "s"})
+	require.NoError(t, root.Execute())
+	require.Contains(t, out.String(), "spec\n")
 }
