@@ -4,8 +4,11 @@ import (
 	"os"
 	"testing"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/conformance"
 )
 
 // given is a flag as it stands after a command line.
@@ -66,4 +69,54 @@ func TestVariableOfAFile(t *testing.T) {
 	require.EqualError(t, err, "c.yaml: token_env: NO_SUCH_VARIABLE: the environment variable is not set; run 'export NO_SUCH_VARIABLE=…' first, or take the key out")
 	_, err = (&TokenFlag{Key: "c.yaml: token_env", Variable: "$TOKEN"}).Read()
 	require.EqualError(t, err, "c.yaml: token_env: takes the name without $: c.yaml: token_env: TOKEN")
+}
+
+// A report and a journal may have been changed by those who want the token.
+func TestATokenDoesNotFollowAFileToAPublicAddress(t *testing.T) {
+	t.Setenv(URLVariable, "")
+	t.Setenv(TokenVariable, "s3cr3t")
+	from := func(named string, flags ...string) (string, error) {
+		cmd, connection := &cobra.Command{}, Connection{}
+		connection.Register(cmd, &conformance.Options{})
+		require.NoError(t, cmd.ParseFlags(flags))
+		return EndpointURLOr(cmd, "", "r.json", named)
+	}
+	_, err := from("https://example.com/d")
+	require.ErrorContains(t, err, "r.json names the endpoint https://example.com/d, and $DESTKIT_TOKEN would go there")
+	require.NotContains(t, err.Error(), "s3cr3t")
+	for _, c := range []struct {
+		named string
+		flags []string
+	}{{"https://example.com/d", []string{"--token-env", "DESTKIT_TOKEN"}}, {"http://127.0.0.1:8080/", nil}, {"http://localhost:8080/", nil}} {
+		got, err := from(c.named, c.flags...)
+		require.NoError(t, err)
+		require.Equal(t, c.named, got)
+	}
+	_, err = from("$DESTKIT_URL")
+	require.ErrorContains(t, err, "the URL of the endpoint is missing")
+}
+
+// What frames a request is not the caller's to say.
+func TestFramingHeadersAreRefused(t *testing.T) {
+	for _, line := range []string{"Content-Length: 5", "transfer-encoding: chunked", "Connection: close", "Upgrade: h2c"} {
+		_, err := Headers([]string{line})
+		require.ErrorContains(t, err, "destkit sets this header itself", line)
+	}
+	headers, err := Headers([]string{"Host: other.example", "X-Tenant: 7"})
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"Host": "other.example", "X-Tenant": "7"}, headers)
+}
+
+// A word that is no URL is the value of --write only where no object was named.
+func TestAWordThatIsNoURL(t *testing.T) {
+	given := func(flags ...string) error {
+		cmd := &cobra.Command{}
+		cmd.Flags().Bool("write", false, "")
+		cmd.Flags().StringSlice("object", nil, "")
+		require.NoError(t, cmd.ParseFlags(flags))
+		_, err := EndpointURL(cmd, []string{"nourl"})
+		return err
+	}
+	require.ErrorContains(t, given("--write"), "--write takes no value: use --write --object nourl")
+	require.ErrorContains(t, given("--write", "--object", "person"), "the URL of the endpoint must start with https://")
 }
