@@ -122,7 +122,11 @@ func speedBelowLimit(l *Look) error {
 		}
 		implied := int64(math.Ceil(float64(s.MaximumRecordsPerSecond) / float64(s.MaximumBatchSize)))
 		if implied > limit {
-			l.broken(fmt.Sprintf("a speed that full batches reach with at most %d requests/s", limit),
+			cause := "" // that of the check, which is about the header
+			if replies[i].Header.Get(RateHeader) == "" {
+				cause = fmt.Sprintf("the batches are too small for the declared speed: without %s the service sends at most %d requests/s.", RateHeader, limit)
+			}
+			l.brokenBy(cause, "", "", fmt.Sprintf("a speed that full batches reach with at most %d requests/s", limit),
 				fmt.Sprintf("%d records/s in batches of %d are %d requests/s", s.MaximumRecordsPerSecond, s.MaximumBatchSize, implied), replies[i])
 		}
 	}
