@@ -100,6 +100,18 @@ func onlyRequired(_ *scenario, r *record) *record {
 	return r.keep(func(f rpc.Field) bool { return f.Required })
 }
 
+// everySecond leaves every second list and every second other value, and what is required.
+func everySecond(_ *scenario, r *record) *record {
+	mapped, turn := map[string]bool{}, map[bool]bool{}
+	for _, f := range r.object.Fields {
+		if bothWays(f) && !f.Identifier && !f.Required {
+			turn[f.Array] = !turn[f.Array]
+			mapped[f.APIName] = turn[f.Array]
+		}
+	}
+	return r.keep(func(f rpc.Field) bool { return f.Required || mapped[f.APIName] })
+}
+
 func onlyIdentifier(_ *scenario, r *record) *record {
 	return r.keep(func(rpc.Field) bool { return false })
 }

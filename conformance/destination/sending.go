@@ -71,6 +71,8 @@ func (sc *scenario) manner(words string) (*sending, error) {
 		m.shapes = append(m.shapes, withRealKey)
 	case "mapping only what is required":
 		m.shapes = append(m.shapes, onlyRequired)
+	case "mapping every second field":
+		m.shapes = append(m.shapes, everySecond)
 	case "mapping only the identifier":
 		m.shapes, m.alone = append(m.shapes, onlyIdentifier), true
 	case "in another sync run":

@@ -201,7 +201,9 @@ Feature: Record results
 
     Given an object that can create records
     When the service sends 2 new records with the creating operation
-    And the service sends the same records with the changing operation, mapping only what is required
+    And the service sends the same records with other values with the changing operation, mapping every second field
+    Then everything else is unchanged by the last batch
+    When the service sends the same records with the changing operation, mapping only what is required
     Then everything else is unchanged by the last batch
 
   @RES-015 @should @policy @spec-4.2.5 @write @records-4 @each-object @evidence-accepted
