@@ -63,9 +63,7 @@ func benchmarkRun(b *testing.B, payload []byte) {
 		var r *Run
 		begin := func(run int64) func() {
 			return func() {
-				var err error
-				r, err = s.Begin(run, Meta{})
-				require.NoError(b, err)
+				r = begin(b, s, run, Meta{})
 			}
 		}
 		finish := func() { require.NoError(b, r.Finish(Meta{})) }

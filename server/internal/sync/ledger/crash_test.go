@@ -190,22 +190,20 @@ type outcomes struct {
 }
 
 func undisturbed(t *testing.T) outcomes {
-	l, err := Open(small(Options{}, nil))
-	require.NoError(t, err)
+	l := open(t, small(Options{}, nil))
 	require.NoError(t, history(l.Sync(1), func(string) {}))
 	return outcomesOf(t, l)
 }
 
 func outcomesOf(t *testing.T, l *Ledger) outcomes {
 	s := l.Sync(1)
-	meta, err := s.Meta()
-	require.NoError(t, err)
-	o := outcomes{state: scan(t, s), meta: meta}
+	o := outcomes{state: scan(t, s), meta: metaOf(t, s)}
 	for run := range int64(historyRuns) {
 		var c Counters
 		for verdict, n := range map[Verdict]*int64{Acknowledged: &c.Updated, Rejected: &c.Failed, Invalid: &c.Invalid} {
-			_, *n, err = s.Records(run+1, Filter{Verdict: verdict}, 0, 0)
+			_, total, err := s.Records(run+1, Filter{Verdict: verdict}, 0, 0)
 			require.NoError(t, err)
+			*n = total
 		}
 		o.runs = append(o.runs, c)
 	}
@@ -214,8 +212,7 @@ func outcomesOf(t *testing.T, l *Ledger) outcomes {
 
 func requireSame(t *testing.T, want outcomes, o Options) {
 	t.Helper()
-	l, err := Open(small(o, nil))
-	require.NoError(t, err)
+	l := open(t, small(o, nil))
 	require.Equal(t, want, outcomesOf(t, l))
 	names, err := l.Sync(1).files.names()
 	require.NoError(t, err)
@@ -225,8 +222,7 @@ func requireSame(t *testing.T, want outcomes, o Options) {
 // requireKept looks at the books before anybody goes on with them.
 func requireKept(t *testing.T, o Options, lines []string) {
 	t.Helper()
-	l, err := Open(small(o, nil))
-	require.NoError(t, err)
+	l := open(t, small(o, nil))
 	s := l.Sync(1)
 	told := map[int64][]Record{}
 	var finished int64
@@ -252,8 +248,7 @@ func requireKept(t *testing.T, o Options, lines []string) {
 			require.Len(t, historyBatch(int(run), 0).Records, more, "a batch is there as a whole or not at all")
 		}
 	}
-	meta, err := s.Meta()
-	require.NoError(t, err)
+	meta := metaOf(t, s)
 	require.False(t, meta.Damaged, meta.Reason)
 	require.GreaterOrEqual(t, meta.Run, finished)
 	require.LessOrEqual(t, meta.Run, finished+1)
@@ -279,22 +274,18 @@ func whole(t *testing.T, s *Sync, run int64) (all []Record) {
 // A kill in the middle of a restore leaves the new books, never a mixture.
 func TestKilledWhileRestoring(t *testing.T) {
 	o := onDisk.empty(t)
-	l, err := Open(small(o, nil))
-	require.NoError(t, err)
+	l := open(t, small(o, nil))
 	require.NoError(t, history(l.Sync(1), func(string) {}))
 	var archive strings.Builder
 	require.NoError(t, l.Sync(1).Snapshot(&archive))
 	want := outcomesOf(t, l)
 	require.NoError(t, l.Sync(1).Forget())
-	r, err := l.Sync(1).Begin(9, Meta{})
-	require.NoError(t, err)
+	r := begin(t, l.Sync(1), 9, Meta{})
 	require.NoError(t, r.Close())
 
 	stopped := errors.New("stopped")
-	l, err = Open(small(o, func(string) { panic(stopped) }))
-	require.NoError(t, err)
+	l = open(t, small(o, func(string) { panic(stopped) }))
 	require.PanicsWithError(t, stopped.Error(), func() { _ = l.Sync(1).Restore(strings.NewReader(archive.String())) })
-	l, err = Open(small(o, nil))
-	require.NoError(t, err)
+	l = open(t, small(o, nil))
 	require.Equal(t, want, outcomesOf(t, l))
 }

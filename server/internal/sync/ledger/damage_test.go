@@ -14,12 +14,10 @@ import (
 
 // twoRuns has one run in the state and one that was left open.
 func twoRuns(t *testing.T) *Sync {
-	l, err := Open(small(Options{}, nil))
-	require.NoError(t, err)
+	l := open(t, small(Options{}, nil))
 	s := l.Sync(1)
 	for run := range int64(2) {
-		r, err := s.Begin(run+1, Meta{})
-		require.NoError(t, err)
+		r := begin(t, s, run+1, Meta{})
 		for batch := range historyBatches {
 			require.NoError(t, r.Append(historyBatch(int(run)+1, batch)))
 		}
@@ -61,29 +59,23 @@ func TestEachWrongByteIsNoticed(t *testing.T) {
 // requireRepaired resumes run 2, which must find the damage, and ends it as a
 // full sync.
 func requireRepaired(t *testing.T, s *Sync, reason string) {
-	r, err := s.Begin(2, Meta{})
-	require.NoError(t, err)
-	meta, err := s.Meta()
-	require.NoError(t, err)
+	r := begin(t, s, 2, Meta{})
+	meta := metaOf(t, s)
 	require.True(t, meta.Damaged)
 	require.Equal(t, reason, meta.Reason)
 	// Killed or cancelled, it is still damaged.
 	require.NoError(t, r.Close())
-	r, err = s.Begin(2, Meta{})
-	require.NoError(t, err)
+	r = begin(t, s, 2, Meta{})
 	require.NoError(t, r.Finish(meta))
-	meta, err = s.Meta()
-	require.NoError(t, err)
+	meta = metaOf(t, s)
 	require.True(t, meta.Damaged)
 	require.Equal(t, reason, meta.Reason)
 	require.EqualValues(t, len(scan(t, s)), meta.Rows)
 
-	r, err = s.Begin(2, Meta{})
-	require.NoError(t, err)
+	r = begin(t, s, 2, Meta{})
 	require.NoError(t, r.Append(historyBatch(2, 0)))
 	require.NoError(t, r.Finish(Meta{}))
-	meta, err = s.Meta()
-	require.NoError(t, err)
+	meta = metaOf(t, s)
 	require.False(t, meta.Damaged, meta.Reason)
 }
 
@@ -94,8 +86,7 @@ func TestCutAnywhere(t *testing.T) {
 	state, log := contentOf(t, s, stateFile), contentOf(t, s, "run-2.open")
 	for size := 0; size < len(state); size++ {
 		change(t, s, stateFile, state[:size:size])
-		meta, err := s.Meta()
-		require.NoError(t, err)
+		meta := metaOf(t, s)
 		require.True(t, meta.Damaged, size)
 	}
 	change(t, s, stateFile, state)
@@ -104,14 +95,12 @@ func TestCutAnywhere(t *testing.T) {
 		change(t, s, "run-2.open", log[:size:size])
 		before := whole(t, s, 2)
 		require.Zero(t, len(before)%batch)
-		r, err := s.Begin(2, Meta{})
-		require.NoError(t, err)
+		r := begin(t, s, 2, Meta{})
 		require.Equal(t, len(before) > 0, r.Resumed())
 		require.Equal(t, before, whole(t, s, 2))
 		require.NoError(t, r.Append(Batch{Skipped: 1}))
 		require.NoError(t, r.Close())
-		meta, err := s.Meta()
-		require.NoError(t, err)
+		meta := metaOf(t, s)
 		require.False(t, meta.Damaged, size)
 		require.Equal(t, before, whole(t, s, 2))
 	}
@@ -119,12 +108,9 @@ func TestCutAnywhere(t *testing.T) {
 
 // A state that goes bad between Begin and its end does not stop the run: what
 // the run learnt is kept, and the next one must be full.
-func TestDamageDuringARun(t *testing.T) { everywhere(t, damageDuringARun) }
-
-func damageDuringARun(t *testing.T, p place) {
+func TestDamageDuringARun(t *testing.T) {
 	s := twoRuns(t)
-	r, err := s.Begin(2, Meta{})
-	require.NoError(t, err)
+	r := begin(t, s, 2, Meta{})
 	bad := contentOf(t, s, stateFile)
 	bad[len(bad)/2] ^= 1
 	change(t, s, stateFile, bad)
@@ -136,8 +122,7 @@ func damageDuringARun(t *testing.T, p place) {
 	require.ErrorIs(t, err, ErrDamaged)
 	require.NoError(t, c.Close())
 	require.NoError(t, r.Finish(Meta{}))
-	meta, err := s.Meta()
-	require.NoError(t, err)
+	meta := metaOf(t, s)
 	require.True(t, meta.Damaged)
 	require.Equal(t, stateDamaged+"; "+UnknownDeletes, meta.Reason)
 	require.Positive(t, meta.Rows)
@@ -145,18 +130,14 @@ func damageDuringARun(t *testing.T, p place) {
 
 // A meta file that is damaged is noticed; one of an older state counts for
 // nothing.
-func TestMetaFile(t *testing.T) { everywhere(t, metaFiles) }
-
-func metaFiles(t *testing.T, p place) {
+func TestMetaFile(t *testing.T) {
 	s := twoRuns(t)
 	for run, water := range map[int64]string{3: `"3"`} {
-		r, err := s.Begin(run, Meta{})
-		require.NoError(t, err)
+		r := begin(t, s, run, Meta{})
 		state := contentOf(t, s, stateFile)
 		require.NoError(t, r.Finish(Meta{HighWater: []byte(water)}))
 		require.Equal(t, state, contentOf(t, s, stateFile), "nothing changed: the state is not written again")
-		meta, err := s.Meta()
-		require.NoError(t, err)
+		meta := metaOf(t, s)
 		require.Equal(t, water, string(meta.HighWater))
 		require.EqualValues(t, run, meta.Run)
 	}
@@ -165,19 +146,16 @@ func metaFiles(t *testing.T, p place) {
 		bad := bytes.Clone(old)
 		bad[i] ^= 4
 		change(t, s, metaFile, bad)
-		meta, err := s.Meta()
-		require.NoError(t, err)
+		meta := metaOf(t, s)
 		require.True(t, meta.Damaged)
 		require.Equal(t, metaDamaged, meta.Reason)
 	}
 	change(t, s, metaFile, old)
-	r, err := s.Begin(4, Meta{})
-	require.NoError(t, err)
+	r := begin(t, s, 4, Meta{})
 	require.NoError(t, r.Append(historyBatch(4, 0)))
 	require.NoError(t, r.Finish(Meta{}))
 	change(t, s, metaFile, old)
-	meta, err := s.Meta()
-	require.NoError(t, err)
+	meta := metaOf(t, s)
 	require.Empty(t, meta.HighWater)
 	require.EqualValues(t, 4, meta.Run)
 }
@@ -199,11 +177,9 @@ func diskFull(t *testing.T, p place) {
 			return n + int(min(0, max(room.Add(int64(-n)), int64(-n)))), nil
 		}
 		room.Store(1 << 30)
-		l, err := Open(o)
-		require.NoError(t, err)
+		l := open(t, o)
 		s := l.Sync(1)
-		r, err := s.Begin(1, Meta{})
-		require.NoError(t, err)
+		r := begin(t, s, 1, Meta{})
 		require.NoError(t, r.Append(historyBatch(1, 0)))
 		require.NoError(t, r.Finish(Meta{}))
 		before := scan(t, s)
@@ -217,17 +193,14 @@ func diskFull(t *testing.T, p place) {
 		require.ErrorIs(t, err, syscall.ENOSPC)
 		require.ErrorContains(t, err, "no space left")
 		require.Equal(t, before, scan(t, s))
-		meta, err := s.Meta()
-		require.NoError(t, err)
+		meta := metaOf(t, s)
 		require.EqualValues(t, 1, meta.Run)
 
 		room.Store(1 << 30)
-		r, err = s.Begin(2, Meta{})
-		require.NoError(t, err)
+		r = begin(t, s, 2, Meta{})
 		require.GreaterOrEqual(t, len(whole(t, s, 2)), acked)
 		require.NoError(t, r.Finish(Meta{}))
-		meta, err = s.Meta()
-		require.NoError(t, err)
+		meta = metaOf(t, s)
 		require.False(t, meta.Damaged)
 	}
 }
@@ -256,17 +229,13 @@ func fillUp(s *Sync) (acked int, err error) {
 // TestARunThatWasCut: earlier versions cut a run into parts, whose logs no one reads
 // any more. What they acknowledged is in doubt, so the next run is a full sync.
 func TestARunThatWasCut(t *testing.T) {
-	l, err := Open(Options{})
-	require.NoError(t, err)
+	l := open(t, Options{})
 	s := l.Sync(1)
-	r, err := s.Begin(1, Meta{})
-	require.NoError(t, err)
+	r := begin(t, s, 1, Meta{})
 	require.NoError(t, r.write(append(openFrame(nil, 'c'), `["Mw=="]`...)))
 	require.NoError(t, r.Close())
-	r, err = s.Begin(1, Meta{})
-	require.NoError(t, err)
-	meta, err := s.Meta()
-	require.NoError(t, err)
+	r = begin(t, s, 1, Meta{})
+	meta := metaOf(t, s)
 	require.True(t, meta.Damaged)
 	require.Equal(t, fmt.Sprintf(logDamaged, 1), meta.Reason)
 	require.NoError(t, r.Append(Batch{Records: []Record{ack("1", 1)}}))

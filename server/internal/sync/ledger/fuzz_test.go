@@ -12,8 +12,7 @@ import (
 // FuzzLog reads any bytes as a log, and as a frame whose checksums are right:
 // what is believed of it once is believed again, and going on works.
 func FuzzLog(f *testing.F) {
-	s, err := Open(small(Options{}, nil))
-	require.NoError(f, err)
+	s := open(f, small(Options{}, nil))
 	require.NoError(f, history(s.Sync(1), func(string) {}))
 	for run, name := range []string{"run-1.log", "run-2.log"} {
 		log := contentOf(f, s.Sync(1), name)
@@ -26,8 +25,7 @@ func FuzzLog(f *testing.F) {
 		f.Add(bytes.Clone(payload), true)
 	}
 	f.Fuzz(func(t *testing.T, data []byte, sealed bool) {
-		l, err := Open(small(Options{}, nil))
-		require.NoError(t, err)
+		l := open(t, small(Options{}, nil))
 		s := l.Sync(1)
 		if sealed && len(data) > 0 {
 			log, err := startFrame(beginning{Run: 1})
@@ -39,10 +37,8 @@ func FuzzLog(f *testing.F) {
 		s.files.files = map[string]*content{}
 		change(t, s, logName(1, openSuffix), data)
 		_, found, recordsErr := s.Records(1, Filter{}, 0, 10)
-		r, err := s.Begin(1, Meta{})
-		require.NoError(t, err)
-		meta, err := s.Meta()
-		require.NoError(t, err)
+		r := begin(t, s, 1, Meta{})
+		meta := metaOf(t, s)
 		require.Equal(t, errors.Is(recordsErr, ErrDamaged), meta.Damaged)
 		believed := whole(t, s, 1)
 		if recordsErr == nil {
@@ -50,8 +46,7 @@ func FuzzLog(f *testing.F) {
 		}
 		require.NoError(t, r.Append(Batch{Records: []Record{ack("1", 1)}}))
 		require.NoError(t, r.Close())
-		r, err = s.Begin(1, Meta{})
-		require.NoError(t, err)
+		r = begin(t, s, 1, Meta{})
 		require.Equal(t, append(believed, ack("1", 1)), whole(t, s, 1))
 		require.NoError(t, r.Finish(meta))
 	})
@@ -61,8 +56,7 @@ func FuzzLog(f *testing.F) {
 // right: keys ascend or it is damaged, and what was read is written again the
 // same.
 func FuzzState(f *testing.F) {
-	l, err := Open(small(Options{}, nil))
-	require.NoError(f, err)
+	l := open(f, small(Options{}, nil))
 	require.NoError(f, history(l.Sync(1), func(string) {}))
 	state := contentOf(f, l.Sync(1), stateFile)
 	f.Add(state, false)

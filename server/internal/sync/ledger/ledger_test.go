@@ -29,8 +29,7 @@ func remove(r Record) Record {
 // ran does a whole run of one batch for each list of records.
 func ran(t *testing.T, s *Sync, run int64, batches ...[]Record) Counters {
 	t.Helper()
-	r, err := s.Begin(run, Meta{})
-	require.NoError(t, err)
+	r := begin(t, s, run, Meta{})
 	for _, records := range batches {
 		require.NoError(t, r.Append(Batch{Operation: "upsert", Records: records}))
 	}
@@ -94,8 +93,7 @@ func beginRefuses(t *testing.T, p place) {
 	ran(t, s, 5, []Record{ack("1", 1)})
 	_, err = s.Begin(4, Meta{})
 	require.EqualError(t, err, "begin run 4 of sync 3: run 5 came later")
-	r, err := s.Begin(7, Meta{})
-	require.NoError(t, err)
+	r := begin(t, s, 7, Meta{})
 	_, err = s.Begin(8, Meta{})
 	require.ErrorIs(t, err, ErrBusy)
 	require.ErrorIs(t, s.Forget(), ErrBusy)
@@ -104,8 +102,7 @@ func beginRefuses(t *testing.T, p place) {
 	require.ErrorIs(t, r.Finish(Meta{}), ErrClosed)
 	_, err = s.Begin(6, Meta{})
 	require.EqualError(t, err, "begin run 6 of sync 3: run 7 came later")
-	_, err = s.Begin(7, Meta{})
-	require.NoError(t, err)
+	_ = begin(t, s, 7, Meta{})
 	require.NoError(t, l.Close())
 }
 
@@ -131,24 +128,19 @@ func appendRefuses(t *testing.T, p place) {
 // not: it did not reach its end.
 func TestRunsThatNeverEnded(t *testing.T) {
 	o := onDisk.empty(t)
-	l, err := Open(o)
-	require.NoError(t, err)
+	l := open(t, o)
 	for run := range int64(3) {
-		r, err := l.Sync(3).Begin(run+1, Meta{Mapping: Fingerprint{9}})
-		require.NoError(t, err)
+		r := begin(t, l.Sync(3), run+1, Meta{Mapping: Fingerprint{9}})
 		require.NoError(t, r.Append(Batch{Records: []Record{ack(fmt.Sprint(run), byte(run)), {Verdict: Invalid}}}))
 		if run == 0 {
 			require.NoError(t, r.Finish(Meta{Mapping: Fingerprint{8}, HighWater: json.RawMessage("5")}))
 		}
-		l, err = Open(o) // as after a kill
-		require.NoError(t, err)
+		l = open(t, o) // as after a kill
 	}
 	s := l.Sync(3)
-	r, err := s.Begin(4, Meta{})
-	require.NoError(t, err)
+	r := begin(t, s, 4, Meta{})
 	require.False(t, r.Resumed())
-	meta, err := s.Meta()
-	require.NoError(t, err)
+	meta := metaOf(t, s)
 	require.Equal(t, Meta{Mapping: Fingerprint{8}, HighWater: json.RawMessage("5"), Run: 3, Rows: 3}, meta)
 	require.Equal(t, []string{"0", "1", "2"}, keysOf(scan(t, s)))
 	_, invalid, err := s.Records(3, Filter{Verdict: Invalid}, 0, 10)
@@ -164,11 +156,9 @@ func parallelAppends(t *testing.T, p place) {
 	o := p.empty(t)
 	o.indexItems = 50
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-	l, err := Open(o)
-	require.NoError(t, err)
+	l := open(t, o)
 	s := l.Sync(3)
-	r, err := s.Begin(1, Meta{})
-	require.NoError(t, err)
+	r := begin(t, s, 1, Meta{})
 	var all sync.WaitGroup
 	failures := make(chan error, 50)
 	for sender := range 50 {
@@ -218,8 +208,7 @@ func runsAndDrop(t *testing.T, p place) {
 	require.EqualError(t, err, "read records of run 10 of sync 3: the ledger has no such run")
 	require.NoError(t, s.Forget())
 	require.NoError(t, s.Forget())
-	meta, err := s.Meta()
-	require.NoError(t, err)
+	meta := metaOf(t, s)
 	require.Equal(t, Meta{}, meta)
 	require.Empty(t, scan(t, s))
 	require.Equal(t, Counters{Updated: 1}, ran(t, s, 1, []Record{ack("1", 1)}), "run 1 is the first again")
@@ -229,8 +218,7 @@ func runsAndDrop(t *testing.T, p place) {
 func TestScanStandsStill(t *testing.T) { everywhere(t, scanStandsStill) }
 
 func scanStandsStill(t *testing.T, p place) {
-	l, err := Open(small(p.empty(t), nil))
-	require.NoError(t, err)
+	l := open(t, small(p.empty(t), nil))
 	s := l.Sync(1)
 	require.NoError(t, history(s, func(string) {}))
 	want := keysOf(scan(t, s))
@@ -258,13 +246,11 @@ func TestConstantMemory(t *testing.T) {
 	}
 	const rows, most = 500_000, 12 << 20
 	s := onDisk.open(t).Sync(1)
-	r, err := s.Begin(1, Meta{})
-	require.NoError(t, err)
+	r := begin(t, s, 1, Meta{})
 	fill(t, r, rows, nil)
 	require.Less(t, held(), uint64(most))
 	require.NoError(t, r.Close())
-	r, err = s.Begin(1, Meta{})
-	require.NoError(t, err)
+	r = begin(t, s, 1, Meta{})
 	require.Less(t, held(), uint64(most))
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

@@ -136,8 +136,7 @@ func (w *world) begin(t *rapid.T) {
 	}
 	run := w.last + rapid.Int64Range(0, 2).Draw(t, "next")
 	run = max(run, 1)
-	r, err := w.s.Begin(run, Meta{Mapping: Fingerprint{byte(run)}})
-	require.NoError(t, err)
+	r := begin(t, w.s, run, Meta{Mapping: Fingerprint{byte(run)}})
 	if run != w.last && w.last > 0 && !w.finished[w.last] {
 		w.settle()
 		w.meta.Run = w.last

@@ -18,8 +18,7 @@ func noted(run int) Meta {
 func lives(t *testing.T, s *Sync, runs int) {
 	t.Helper()
 	for run := 1; run <= runs; run++ {
-		r, err := s.Begin(int64(run), noted(run-1))
-		require.NoError(t, err)
+		r := begin(t, s, int64(run), noted(run-1))
 		var some []Record
 		for key := run; key < run+6; key++ {
 			one := Record{Key: fmt.Appendf(nil, "%03d", key), Verdict: Acknowledged, Print: Fingerprint{byte(run)}, Payload: fmt.Appendf(nil, "%d", run), Keep: true}
@@ -55,12 +54,10 @@ func TestStateIsRebuiltFromItsLogs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := small(onDisk.empty(t), nil)
-			l, err := Open(o)
-			require.NoError(t, err)
+			l := open(t, o)
 			lives(t, l.Sync(1), 2)
 			older := contentOf(t, l.Sync(1), stateFile)
-			l, err = Open(o)
-			require.NoError(t, err)
+			l = open(t, o)
 			s := l.Sync(1)
 			more(t, s, 3, 5)
 			want := scan(t, s)
@@ -70,10 +67,8 @@ func TestStateIsRebuiltFromItsLogs(t *testing.T) {
 			require.NoError(t, err)
 			require.True(t, found.Meta.Damaged, "a dry run says it too")
 
-			r, err := s.Begin(6, noted(5))
-			require.NoError(t, err)
-			meta, err := s.Meta()
-			require.NoError(t, err)
+			r := begin(t, s, 6, noted(5))
+			meta := metaOf(t, s)
 			require.True(t, meta.Damaged)
 			require.Equal(t, c.reason, meta.Reason)
 			require.JSONEq(t, `{"object":"people"}`, string(meta.Notes))
@@ -85,14 +80,11 @@ func TestStateIsRebuiltFromItsLogs(t *testing.T) {
 			require.Contains(t, runs, int64(5), "its log is kept")
 			// Killed here, the next process knows it still.
 			require.NoError(t, r.Close())
-			r, err = s.Begin(6, noted(5))
-			require.NoError(t, err)
-			again, err := s.Meta()
-			require.NoError(t, err)
+			r = begin(t, s, 6, noted(5))
+			again := metaOf(t, s)
 			require.Equal(t, meta, again)
 			require.NoError(t, r.Finish(noted(6)))
-			meta, err = s.Meta()
-			require.NoError(t, err)
+			meta = metaOf(t, s)
 			require.False(t, meta.Damaged, meta.Reason)
 		})
 	}
@@ -102,8 +94,7 @@ func TestStateIsRebuiltFromItsLogs(t *testing.T) {
 func more(t *testing.T, s *Sync, from, to int) {
 	t.Helper()
 	for run := from; run <= to; run++ {
-		r, err := s.Begin(int64(run), noted(run-1))
-		require.NoError(t, err)
+		r := begin(t, s, int64(run), noted(run-1))
 		require.NoError(t, r.Append(Batch{Operation: "upsert", Records: []Record{
 			{Key: fmt.Appendf(nil, "%03d", run*10), Verdict: Acknowledged, Print: Fingerprint{byte(run)}},
 			{Key: fmt.Appendf(nil, "%03d", run), Verdict: Acknowledged, Delete: true},
@@ -143,8 +134,7 @@ func TestRebuildIsKilledAnywhere(t *testing.T) {
 				left--
 				return n, nil
 			}
-			l, err := Open(small(o, nil))
-			require.NoError(t, err)
+			l := open(t, small(o, nil))
 			s := l.Sync(1)
 			lives(t, s, 2)
 			older := contentOf(t, s, stateFile)
@@ -156,19 +146,17 @@ func TestRebuildIsKilledAnywhere(t *testing.T) {
 				take(t, s, stateFile)
 			}
 			left = stop
-			_, err = s.Begin(6, noted(5))
+			_, err := s.Begin(6, noted(5))
 			left = -1
 			if err == nil {
 				require.Greater(t, stop, 5, "the rebuild makes several changes")
 				break
 			}
-			l, err = Open(small(o, nil))
-			require.NoError(t, err)
+			l = open(t, small(o, nil))
 			s = l.Sync(1)
 			_, err = s.Begin(6, noted(5))
 			require.NoError(t, err, "%s, after %d changes", harm, stop)
-			meta, err := s.Meta()
-			require.NoError(t, err)
+			meta := metaOf(t, s)
 			require.True(t, meta.Damaged, "%s, after %d changes", harm, stop)
 			require.Equal(t, want, scan(t, s), "%s, after %d changes", harm, stop)
 		}
