@@ -1,13 +1,17 @@
 package report
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	c "github.com/destkit/destkit/conformance"
 )
 
 func names(t *testing.T, dir string) []string {
@@ -86,4 +90,72 @@ func TestWriterErrorsAreReported(t *testing.T) {
 	}
 	require.ErrorIs(t, Write(JUnit, &failing{100}, sample()), errBroken)
 	require.ErrorIs(t, WriteComparison(Text, &failing{}, Comparison{}), errBroken)
+}
+
+func TestReadBack(t *testing.T) {
+	for name, r := range reports() {
+		if name == "poisoned" {
+			continue // holds bytes that are no UTF-8, which the recorder never lets in
+		}
+		t.Run(name, func(t *testing.T) {
+			got, err := Read(bytes.NewReader(render(t, JSON, r)))
+			require.NoError(t, err)
+			want := whole(*r)
+			require.Equal(t, &want, got)
+		})
+	}
+}
+
+func TestReadRefuses(t *testing.T) {
+	good := string(render(t, JSON, sample()))
+	tests := []struct{ name, in, want string }{
+		{"nothing", " \n", "it is empty"},
+		{"not JSON", "<testsuites/>", "line 1, column 1: not JSON"},
+		{"cut off", good[:len(good)/2], "not JSON"},
+		{"more behind it", good + "{}", "not JSON"},
+		{"another file", `{"log":{}}`, "there is no schema_version, this is not a JSON report of destkit conform"},
+		{"a newer version", strings.Replace(good, `"schema_version": "1"`, `"schema_version": "2"`, 1), "written by a newer destkit: schema_version 2, this one reads up to 1"},
+		{"a number as version", strings.Replace(good, `"schema_version": "1"`, `"schema_version": 1`, 1), `schema_version is 1, this program reads "1"`},
+		{"a wrong type", strings.Replace(good, `"calls": 212`, `"calls": "212"`, 1), "line 519, column 12: calls must be a whole number, not a string; expected the JSON report of destkit conform"},
+		{"an unknown verdict", strings.Replace(good, `"verdict": "non-conformant"`, `"verdict": "fine"`, 1), `unknown verdict "fine"`},
+		{"an unknown status", strings.Replace(good, `"status": "WARN"`, `"status": "OK"`, 1), `check RPC-009 has the unknown status "OK"`},
+		{"an unknown level", strings.Replace(good, `"level": "INFO"`, `"level": "MAY"`, 1), `check RPC-017 has the unknown level "MAY"`},
+		{"no id", strings.Replace(good, `"id": "RPC-001"`, `"id": ""`, 1), "checks[0] has no id"},
+		{"an id twice", strings.Replace(good, `"id": "RPC-017"`, `"id": "RPC-001"`, 1), "check RPC-001 stands there twice"},
+		{"an array", "[]", "line 1, column 1: the value must be an object, not a list"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := Read(strings.NewReader(tt.in))
+			require.ErrorContains(t, err, "read report: ")
+			require.ErrorContains(t, err, tt.want)
+		})
+	}
+	_, err := Read(strings.NewReader("{\n  \"schema_version\": \"1\",\n  oops\n}"))
+	require.ErrorContains(t, err, "line 3, column 3")
+	_, err = Read(strings.NewReader(strings.Replace(good, `"calls": 212`, `"later": 1, "calls": 212`, 1)))
+	require.NoError(t, err, "a member that is added within a version is ignored")
+}
+
+// FuzzRead demands that what is read can be written in every format and read
+// again.
+func FuzzRead(f *testing.F) {
+	var b bytes.Buffer
+	_ = Write(JSON, &b, sample())
+	f.Add(b.Bytes())
+	f.Add([]byte(`{"schema_version":"1","verdict":"unknown","checks":[{"id":"A","level":"MUST","status":"FAIL","findings":[{"exchanges":[{}]}]}]}`))
+	f.Fuzz(func(t *testing.T, in []byte) {
+		r, err := Read(bytes.NewReader(in))
+		if err != nil {
+			return
+		}
+		for _, format := range Formats() {
+			require.NoError(t, Write(format, &bytes.Buffer{}, r))
+		}
+		var again bytes.Buffer
+		require.NoError(t, Write(JSON, &again, r))
+		_, err = Read(&again)
+		require.NoError(t, err)
+		require.NotPanics(t, func() { Compare(r, &c.Report{}) })
+	})
 }
