@@ -76,13 +76,11 @@ func TestTurns(t *testing.T) {
 	c.AtTurn(day.Add(time.Hour), early, "a", d.note(c, "a"))
 	c.TurnsFrom(7)
 	require.Greater(t, c.Turn(), late, "turns never go back")
-	report, err := c.Advance(t.Context(), time.Hour)
-	require.NoError(t, err)
+	report := advance(t, c, time.Hour)
 	require.Equal(t, []string{"a", "b", "c"}, report.Ran)
 	require.False(t, c.Advancing())
 	c.AfterFunc(time.Hour, "within", func(context.Context) { require.True(t, c.Advancing()) })
-	report, err = c.Advance(t.Context(), time.Hour)
-	require.NoError(t, err)
+	report = advance(t, c, time.Hour)
 	require.Empty(t, report.Panicked)
 }
 
@@ -97,8 +95,7 @@ func TestAdvanceOfARunningClock(t *testing.T) {
 			time.Sleep(time.Minute) // real work takes real time, and the clock stands meanwhile
 			at = append(at, c.Now().Sub(start))
 		})
-		report, err := c.Advance(t.Context(), 24*time.Hour)
-		require.NoError(t, err)
+		report := advance(t, c, 24*time.Hour)
 		require.Equal(t, []time.Duration{time.Hour, time.Hour}, at)
 		require.Equal(t, start.Add(24*time.Hour), report.To)
 		require.Equal(t, start.Add(24*time.Hour), c.Now())
@@ -166,8 +163,7 @@ func TestAdvanceSurvivesPanics(t *testing.T) {
 	var d diary
 	c.AfterFunc(time.Hour, "bad", func(context.Context) { panic("oh") })
 	c.AfterFunc(2*time.Hour, "good", d.note(c, "good"))
-	report, err := c.Advance(t.Context(), 3*time.Hour)
-	require.NoError(t, err)
+	report := advance(t, c, 3*time.Hour)
 	require.Equal(t, []string{"bad", "oh"}, told)
 	require.Equal(t, []string{"bad"}, report.Panicked)
 	require.Equal(t, 2, report.Count)
@@ -214,8 +210,7 @@ func TestSetRunsWhatIsOverdue(t *testing.T) {
 	// it would come back in another century.
 	require.ErrorContains(t, c.Set(time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)), "year 9999 is more than 290 years from the system's clock")
 	c.AfterFunc(time.Hour, "setter", func(context.Context) { require.ErrorIs(t, c.Set(day), ErrAdvancing) })
-	report, err := c.Advance(t.Context(), time.Hour)
-	require.NoError(t, err)
+	report := advance(t, c, time.Hour)
 	require.Empty(t, report.Panicked)
 }
 
@@ -224,8 +219,7 @@ func TestState(t *testing.T) {
 		a, b := New(nil), New(nil)
 		defer a.Close()
 		defer b.Close()
-		_, err := a.Advance(t.Context(), 48*time.Hour)
-		require.NoError(t, err)
+		advance(t, a, 48*time.Hour)
 		require.Equal(t, State{Offset: 48 * time.Hour}, a.State())
 		require.NoError(t, b.Restore(a.State()))
 		require.Equal(t, a.Now(), b.Now())
@@ -265,9 +259,18 @@ func TestAYearOfMinutes(t *testing.T) {
 		c.AfterFunc(time.Minute, "schedule", every)
 	}
 	c.AfterFunc(time.Minute, "schedule", every)
-	report, err := c.Advance(t.Context(), 365*24*time.Hour)
-	require.NoError(t, err)
+	report := advance(t, c, 365*24*time.Hour)
 	require.Equal(t, 365*24*60, count)
 	require.Equal(t, count, report.Count)
 	require.Len(t, report.Ran, 1000)
+}
+
+// advance moves a clock on and gives what happened.
+func advance(t interface {
+	require.TestingT
+	Context() context.Context
+}, c *Clock, d time.Duration) Report {
+	report, err := c.Advance(t.Context(), d)
+	require.NoError(t, err)
+	return report
 }

@@ -88,8 +88,7 @@ func TestAgainstModel(t *testing.T) {
 				wait := max(delays.Draw(rt, "way"), 0)
 				before := len(m.log)
 				m.advance(wait)
-				report, err := c.Advance(rt.Context(), wait)
-				require.NoError(rt, err)
+				report := advance(rt, c, wait)
 				require.Equal(rt, len(m.log)-before, report.Count)
 			case "set": // backwards: what waits has as long to wait as before
 				m.now -= time.Second

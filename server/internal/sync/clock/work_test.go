@@ -37,12 +37,10 @@ func TestSleepersAreQuiet(t *testing.T) {
 	require.NoError(t, c.Settle(t.Context()))
 	require.Equal(t, []string{"try 0s"}, d.read())
 	require.Empty(t, c.Running())
-	report, err := c.Advance(t.Context(), 2*time.Hour)
-	require.NoError(t, err)
+	report := advance(t, c, 2*time.Hour)
 	require.Zero(t, report.Count, "no function was started")
 	require.Equal(t, []string{"try 0s", "try 1h0m0s", "try 2h0m0s"}, d.read())
-	_, err = c.Advance(t.Context(), 2*time.Hour)
-	require.NoError(t, err)
+	advance(t, c, 2*time.Hour)
 	require.Equal(t, "end 3h0m0s", d.read()[3])
 }
 
@@ -70,8 +68,7 @@ func TestDozersAreAtWork(t *testing.T) {
 		c.AfterFunc(0, "run", rate)
 		require.NoError(t, c.Settle(t.Context()))
 		require.Equal(t, 4, sent)
-		_, err := c.Advance(t.Context(), time.Second)
-		require.NoError(t, err)
+		advance(t, c, time.Second)
 		require.Equal(t, 6, sent)
 
 		// Who gives up, and who is frozen while another waits, ends the wait.
@@ -123,8 +120,7 @@ func TestWorkOfManyGoroutines(t *testing.T) {
 		resume()
 		d.note(c, "all")(ctx)
 	})
-	_, err := c.Advance(t.Context(), 10*time.Minute)
-	require.NoError(t, err)
+	advance(t, c, 10*time.Minute)
 	require.Equal(t, []string{"all 4m0s"}, d.read())
 }
 
@@ -210,8 +206,7 @@ func TestAdvanceWaitsForDozers(t *testing.T) {
 			ended++
 		}
 		c.AfterFunc(time.Hour, "run", paced)
-		_, err := c.Advance(t.Context(), time.Hour)
-		require.NoError(t, err)
+		advance(t, c, time.Hour)
 		require.Equal(t, 1, ended)
 
 		c.AfterFunc(time.Hour, "run", paced)
@@ -222,11 +217,9 @@ func TestAdvanceWaitsForDozers(t *testing.T) {
 		require.Equal(t, report.From.Add(time.Hour), report.To, "the way was gone")
 
 		c.Freeze(true)
-		_, err = c.Advance(t.Context(), time.Second)
-		require.NoError(t, err)
+		advance(t, c, time.Second)
 		require.Equal(t, 1, ended)
-		_, err = c.Advance(t.Context(), 2*time.Minute)
-		require.NoError(t, err)
+		advance(t, c, 2*time.Minute)
 		require.Equal(t, 2, ended)
 	})
 }
@@ -247,8 +240,7 @@ func TestSetBackKeepsWaits(t *testing.T) {
 			go func() { slept <- c.Doze(t.Context(), time.Minute) }()
 			synctest.Wait()
 			require.NoError(t, c.Set(c.Now().Add(-24*time.Hour)))
-			_, err := c.Advance(t.Context(), time.Minute)
-			require.NoError(t, err)
+			advance(t, c, time.Minute)
 			require.NoError(t, <-slept)
 			require.NoError(t, <-slept)
 			require.Len(t, d.read(), 1)
@@ -267,8 +259,7 @@ func TestAdvanceLeavesPauses(t *testing.T) {
 			_ = c.Rest(ctx, time.Minute)
 			ended++
 		})
-		_, err := c.Advance(t.Context(), time.Hour)
-		require.NoError(t, err)
+		advance(t, c, time.Hour)
 		require.Zero(t, ended)
 		require.NoError(t, c.Settle(t.Context()))
 		require.Equal(t, 1, ended)
