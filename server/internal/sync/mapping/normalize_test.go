@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/internal/liquid"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -196,4 +197,56 @@ func TestOlderTriggers(t *testing.T) {
 		Normalize(&flat)
 		require.Equal(t, now.Mode, flat.Mode, name)
 	}
+}
+
+func TestRenderJSON(t *testing.T) {
+	record := map[string]any{
+		"object": `{"raw": true}`, "quote": `say "hi"` + "\n", "n": int64(5), "nil": nil, "list": []any{"a", `b"c`}, "big": json.Number("9007199254740993"),
+	}
+	for text, want := range map[string]any{
+		`{"a": "{{ record.quote }}", "n": {{ record.n }}}`: map[string]any{"a": "say \"hi\"\n", "n": json.Number("5")},
+		`{{ record.list | json }}`:                         []any{"a", `b"c`},
+		`{{ record.big }}`:                                 json.Number("9007199254740993"),
+		`[{% for i in record.list %}"{{ i }}"{% unless forloop.last %},{% endunless %}{% endfor %}]`: []any{"a", `b"c`},
+		`{{ record.object | raw }}`:         map[string]any{"raw": true},
+		"- a\n- b: {{ record.n }}\n":        []any{"a", map[string]any{"b": json.Number("5")}},
+		`key: "{{ record.quote | strip }}"`: map[string]any{"key": `say "hi"`},
+		``:                                  nil,
+		`{{ record.nil }}`:                  nil,
+	} {
+		template, err := liquid.Parse(text)
+		require.NoError(t, err, text)
+		got, err := renderValue(template, record, liquid.Limits{})
+		require.NoError(t, err, text)
+		require.Equal(t, want, got, text)
+	}
+	for _, text := range []string{"a: [", "a: &x [1]\nb: *x\n", "a: .inf"} {
+		template, err := liquid.Parse(text)
+		require.NoError(t, err)
+		_, err = renderValue(template, record, liquid.Limits{})
+		require.ErrorContains(t, err, "read output as YAML")
+	}
+}
+
+// What a client has named itself is missed by its place; what is generated is not.
+func TestMissing(t *testing.T) {
+	config := &api.SyncConfig{
+		Operation: api.OperationAppend, HighWaterMarkAttribute: api.Ptr("changed"), FieldBehavior: api.Ptr(api.BehaviorAllProperties),
+		Mappings: []api.Mapping{
+			identifier("id", "id"), template(`{{ record["first"] }} {{ record["last"] }}`, "name"), mapped("city", "city"),
+			{From: from(api.FromConstant, `{"value":"gone","basic_type":"text"}`), To: "source"}, template(`{{ broken`, "never"),
+		},
+	}
+	columns := func(names ...string) (list []api.Column) {
+		for _, name := range names {
+			list = append(list, column(name, api.KindString))
+		}
+		return list
+	}
+	require.Empty(t, Missing(config, columns("id", "first", "last", "city", "changed", "more")))
+	require.Equal(t, []Reading{
+		{"mappings[1].from.data", "last"}, {"mappings[2].from.data", "city"}, {"high_water_mark_attribute", "changed"},
+	}, Missing(config, columns("id", "first")))
+	config.Operation = api.OperationUpsert
+	require.Equal(t, []Reading{{"mappings[2].from.data", "city"}}, Missing(config, columns("id", "first", "last")))
 }
