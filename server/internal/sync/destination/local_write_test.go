@@ -77,8 +77,7 @@ func TestFileRows(t *testing.T) {
 		speed, err := s.Speed(t.Context())
 		require.NoError(t, err)
 		require.EqualValues(t, 1, speed.MaximumParallelBatches, "a file has one end")
-		reply, err := s.Send(t.Context(), filePlan(1, rpc.OperationInsert, "unique_id", "unique_id", "id", "name", "tags", "more"), records)
-		require.NoError(t, err)
+		reply := sent(t, s, filePlan(1, rpc.OperationInsert, "unique_id", "unique_id", "id", "name", "tags", "more"), records)
 		require.Len(t, reply.Results, 3)
 		require.Equal(t, rpc.RecordResult{Identifier: json.RawMessage(`"k2"`), Success: true}, reply.Results[1])
 		require.Equal(t, want, content(t, dir, "out."+format))
@@ -105,8 +104,7 @@ func TestAppendToForeignFiles(t *testing.T) {
 			dir := t.TempDir()
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "out."+c.format), []byte(c.before), 0o644))
 			s := folder(t, newGate(t, Options{}), dir, c.format)
-			_, err := s.Send(t.Context(), filePlan(1, rpc.OperationInsert, "id", "id", "name"), batchOf(`{"id":2,"name":"ann"}`))
-			require.NoError(t, err)
+			sent(t, s, filePlan(1, rpc.OperationInsert, "id", "id", "name"), batchOf(`{"id":2,"name":"ann"}`))
 			require.Equal(t, c.want, content(t, dir, "out."+c.format))
 			require.Equal(t, []string{"out." + c.format}, shownFiles(t, dir))
 		})
@@ -123,8 +121,7 @@ func TestAppendAgain(t *testing.T) {
 		for _, id := range ids {
 			records = append(records, fmt.Appendf(nil, `{"id":%d}`, id))
 		}
-		reply, err := s.Send(t.Context(), filePlan(run, rpc.OperationInsert, "id", "id"), records)
-		require.NoError(t, err)
+		reply := sent(t, s, filePlan(run, rpc.OperationInsert, "id", "id"), records)
 		require.Len(t, reply.Results, len(ids))
 		for i := range reply.Results {
 			require.True(t, reply.Results[i].Success)
@@ -182,8 +179,7 @@ func TestAppendHistories(t *testing.T) {
 				next++
 				records, text = append(records, fmt.Appendf(nil, `{"id":%d}`, next)), text+fmt.Sprintf(row, next)+"\n"
 			}
-			_, err := s.Send(t.Context(), plan, records)
-			require.NoError(t, err)
+			sent(t, s, plan, records)
 			if h.Crash == "torn" {
 				require.NoError(t, os.Truncate(name, int64(len(want)+h.Cut%len(text))))
 			}
@@ -191,8 +187,7 @@ func TestAppendHistories(t *testing.T) {
 				s = folder(t, g, dir, format)
 				split := min(h.Split, len(records))
 				for _, part := range [][][]byte{records[:split], records[split:]} {
-					_, err := s.Send(t.Context(), plan, part)
-					require.NoError(t, err)
+					sent(t, s, plan, part)
 				}
 			}
 			want += text
@@ -266,8 +261,7 @@ func TestFileSwap(t *testing.T) {
 			return fmt.Sprintf(`{"id":%d,"name":"%s"}`+"\n", id, name)
 		}
 		header := map[string]string{FormatCSV: "id,name\n"}[format]
-		_, err := folder(t, g, dir, format).Send(t.Context(), appended, batchOf(`{"id":1,"old":"o"}`))
-		require.NoError(t, err)
+		sent(t, folder(t, g, dir, format), appended, batchOf(`{"id":1,"old":"o"}`))
 		old := content(t, dir, "out."+format)
 
 		begin := func() Swap {
@@ -276,8 +270,7 @@ func TestFileSwap(t *testing.T) {
 			return w
 		}
 		send := func(w Swap, records ...string) {
-			reply, err := w.Send(t.Context(), plan, batchOf(records...))
-			require.NoError(t, err)
+			reply := sent(t, w, plan, batchOf(records...))
 			require.Len(t, reply.Results, len(records))
 		}
 		crashed := begin() // never committed, as by kill -9
@@ -289,15 +282,14 @@ func TestFileSwap(t *testing.T) {
 		require.NoError(t, aborted.Abort())
 		require.NoError(t, aborted.Abort())
 		require.Equal(t, old, content(t, dir, "out."+format))
-		_, err = aborted.Send(t.Context(), plan, batchOf(`{"id":1,"name":"x"}`))
+		_, err := aborted.Send(t.Context(), plan, batchOf(`{"id":1,"name":"x"}`))
 		require.ErrorContains(t, err, "has ended")
 		require.ErrorContains(t, aborted.Commit(t.Context()), "has ended")
 
 		w := begin()
 		send(w, `{"id":2,"name":"a"}`, `{"id":3,"name":"b"}`)
 		send(w, `{"id":4,"name":"c"}`)
-		_, err = w.Send(t.Context(), plan.With(rpc.OperationDelete), batchOf(`{"id":1}`))
-		require.NoError(t, err)
+		sent(t, w, plan.With(rpc.OperationDelete), batchOf(`{"id":1}`))
 		require.Equal(t, old, content(t, dir, "out."+format))
 		require.NoError(t, w.Commit(t.Context()))
 		require.NoError(t, w.Abort())
@@ -305,8 +297,7 @@ func TestFileSwap(t *testing.T) {
 		require.Equal(t, want, content(t, dir, "out."+format))
 
 		// An append after it starts with a journal of its own.
-		_, err = folder(t, g, dir, format).Send(t.Context(), filePlan(1, rpc.OperationInsert, "id", "id", "name"), batchOf(`{"id":1,"name":"d"}`))
-		require.NoError(t, err)
+		sent(t, folder(t, g, dir, format), filePlan(1, rpc.OperationInsert, "id", "id", "name"), batchOf(`{"id":1,"name":"d"}`))
 		require.Equal(t, want+line(1, "d"), content(t, dir, "out."+format))
 
 		empty := begin()
@@ -324,8 +315,7 @@ func TestSwapThatCannotBePlaced(t *testing.T) {
 	plan := filePlan(1, rpc.OperationUpsert, "id", "id")
 	w, err := folder(t, g, dir, FormatJSONL).(Swapper).Swap(t.Context(), plan)
 	require.NoError(t, err)
-	_, err = w.Send(t.Context(), plan, batchOf(`{"id":1}`))
-	require.NoError(t, err)
+	sent(t, w, plan, batchOf(`{"id":1}`))
 	inTheWay := filepath.Join(dir, "out.jsonl")
 	require.NoError(t, os.Mkdir(inTheWay, 0o755))
 	var failed *CallError

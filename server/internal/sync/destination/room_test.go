@@ -37,8 +37,7 @@ func TestResultsAreCountedAgainstRecords(t *testing.T) {
 	require.ErrorContains(t, err, "result.record_results holds more than 102 results for 1 records")
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(160<<20), "the bodies on both sides")
 	few := sender(t, newGate(t, Options{}), server(t, echo(`{"record_results":[`+strings.Repeat("{},", 101)+`{}]}`)))
-	reply, err := few.Send(t.Context(), restaurants(rpc.OperationUpsert), batchOf(`{"id":1}`))
-	require.NoError(t, err)
+	reply := sent(t, few, restaurants(rpc.OperationUpsert), batchOf(`{"id":1}`))
 	require.Len(t, reply.Results, 102)
 }
 
@@ -50,11 +49,10 @@ func TestLargeRepliesTakeTurns(t *testing.T) {
 	bad := sender(t, newGate(t, Options{}), server(t, echo(`{"padding":"`+long+`"}`)))
 	record := batchOf(`{"id":1}`)
 	for range 2 * largeReplies {
-		reply, err := good.Send(t.Context(), restaurants(rpc.OperationUpsert), record)
-		require.NoError(t, err)
+		reply := sent(t, good, restaurants(rpc.OperationUpsert), record)
 		require.Equal(t, "1", string(reply.Results[0].Identifier))
 		require.Empty(t, reply.Results[1].Identifier, "longer than any record")
-		_, err = bad.Send(t.Context(), restaurants(rpc.OperationUpsert), record)
+		_, err := bad.Send(t.Context(), restaurants(rpc.OperationUpsert), record)
 		require.Error(t, err)
 		_, err = bad.Speed(t.Context())
 		require.Error(t, err)
@@ -66,8 +64,7 @@ func TestLargeRepliesTakeTurns(t *testing.T) {
 	_, err := good.Send(ctx, restaurants(rpc.OperationUpsert), record)
 	require.Error(t, err)
 	large.Release(largeReplies)
-	_, err = good.Send(t.Context(), restaurants(rpc.OperationUpsert), record)
-	require.NoError(t, err)
+	sent(t, good, restaurants(rpc.OperationUpsert), record)
 	require.True(t, large.TryAcquire(largeReplies), "all places are free again")
 	large.Release(largeReplies)
 }
@@ -79,4 +76,39 @@ func TestBodiesOfCallsKeepNothingElse(t *testing.T) {
 	var x Exchange
 	x.keep(nil, body[1<<20:], nil)
 	require.LessOrEqual(t, cap(x.result), 64)
+}
+
+// TestBodies: an exchange keeps what was sent and answered, without the token
+// that an endpoint has put into its answer, and not what is too large.
+func TestBodies(t *testing.T) {
+	const token = "a-token-that-nobody-may-see"
+	answer := endpoint(t, map[string]string{rpc.MethodSyncBatch: `"result":{"record_results":[{"identifier":"a","success":false,"error_message":"called with ` + token + `"}]}`})
+	var seen []Exchange
+	g := newGate(t, Options{Observe: func(x Exchange) { seen = append(seen, x) }})
+	s, err := g.Sender(1, "custom_api", Credentials{
+		"webhook_url": []byte(`"` + server(t, answer) + `"`), "api_version": []byte("1"), "auth_token": []byte(`"` + token + `"`),
+	})
+	require.NoError(t, err)
+	reply := sent(t, s, restaurants(rpc.OperationUpsert), batchOf(`{"name":"a"}`))
+	require.Equal(t, seen[0].RequestID, reply.Call)
+	params, result := seen[0].Bodies()
+	require.Contains(t, string(params), `"records":[{"name":"a"}]`)
+	require.Contains(t, string(result), "called with [hidden]")
+	require.NotContains(t, string(result), token)
+	bare := seen[0].WithoutBodies()
+	params, result = bare.Bodies()
+	require.Nil(t, params)
+	require.Nil(t, result)
+
+	sent(t, s, restaurants(rpc.OperationUpsert), batchOf(`{"name":"`+strings.Repeat("x", MaxBodies)+`"}`))
+	params, result = seen[1].Bodies()
+	require.Nil(t, params)
+	require.NotNil(t, result)
+}
+
+func TestForeign(t *testing.T) {
+	r := newRedactor([]string{"secret"})
+	require.Equal(t, "a b \uFFFD", r.Foreign("a\nb\x00\xff"))
+	require.Equal(t, "the [hidden] is wrong", r.Foreign("the SECRET is wrong\n"))
+	require.Len(t, []rune(r.Foreign(strings.Repeat("é", 2*maxForeign))), maxForeign+1)
 }

@@ -1,7 +1,6 @@
 package destination
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"testing"
@@ -72,12 +71,9 @@ func contacts() *Plan {
 	})
 }
 
-func sendAll(t *testing.T, s interface {
-	Send(ctx context.Context, plan *Plan, records [][]byte) (Reply, error)
-}, plan *Plan, records ...string) map[string]string {
+func sendAll(t *testing.T, s batchSender, plan *Plan, records ...string) map[string]string {
 	t.Helper()
-	reply, err := s.Send(t.Context(), plan, batchOf(records...))
-	require.NoError(t, err)
+	reply := sent(t, s, plan, batchOf(records...))
 	require.Len(t, reply.Results, len(records))
 	verdicts := map[string]string{}
 	for _, r := range reply.Results {

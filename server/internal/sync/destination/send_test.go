@@ -81,8 +81,7 @@ func TestSendToSimulator(t *testing.T) {
 	require.Equal(t, Speed{Speed: rpc.Speed{MaximumBatchSize: 7, MaximumParallelBatches: 99, MaximumRecordsPerSecond: 500}, RateLimit: 4242}, speed)
 
 	plan := restaurants(rpc.OperationUpsert)
-	reply, err := s.Send(t.Context(), plan, batchOf(`{"name":"Ashley's \u00e9","zip":"48104"}`, `{"name":"B","zip":5}`, `{"name":null}`))
-	require.NoError(t, err)
+	reply := sent(t, s, plan, batchOf(`{"name":"Ashley's \u00e9","zip":"48104"}`, `{"name":"B","zip":5}`, `{"name":null}`))
 	require.EqualValues(t, 4242, reply.RateLimit)
 	require.Equal(t, 200, reply.Status)
 	require.Len(t, reply.Results, 3)
@@ -92,8 +91,7 @@ func TestSendToSimulator(t *testing.T) {
 	require.Contains(t, reply.Results[1].ErrorMessage, "zip")
 	require.False(t, reply.Results[2].Success)
 
-	reply, err = s.Send(t.Context(), plan.With(rpc.OperationDelete), batchOf(`{"name":"Ashley's é"}`))
-	require.NoError(t, err)
+	reply = sent(t, s, plan.With(rpc.OperationDelete), batchOf(`{"name":"Ashley's é"}`))
 	require.True(t, reply.Results[0].Success)
 
 	require.Len(t, seen, 3)
@@ -206,8 +204,20 @@ func TestSendToEmulated(t *testing.T) {
 		Object: rpc.ObjectRef{APIName: "customer_match_email"}, Operation: rpc.OperationUpsert,
 		Schema: map[string]rpc.SchemaField{"email": {ActiveIdentifier: true, Field: rpc.Field{APIName: "email", Type: rpc.TypeString, Identifier: true}}},
 	}, nil)
-	reply, err := s.Send(t.Context(), plan, batchOf(`{"email":"a@example.com"}`, `{"email":"b@example.com"}`))
-	require.NoError(t, err)
+	reply := sent(t, s, plan, batchOf(`{"email":"a@example.com"}`, `{"email":"b@example.com"}`))
 	require.True(t, reply.Results[0].Success && reply.Results[1].Success, reply.Results)
 	require.NoError(t, s.Close())
+}
+
+// batchSender is a Sender or a Swap.
+type batchSender interface {
+	Send(ctx context.Context, plan *Plan, records [][]byte) (Reply, error)
+}
+
+// sent sends a batch, which must be answered.
+func sent(t testing.TB, s batchSender, plan *Plan, records [][]byte) Reply {
+	t.Helper()
+	reply, err := s.Send(t.Context(), plan, records)
+	require.NoError(t, err)
+	return reply
 }
