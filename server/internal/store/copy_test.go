@@ -30,8 +30,7 @@ func TestCopyAndStartFromIt(t *testing.T) {
 		for _, to := range []string{inMem, onDisk} {
 			t.Run(from+" to "+to, func(t *testing.T) {
 				s := open(t, Options{MasterKey: testKey}.a(t, from))
-				var w *world
-				update(t, s, func(tx *Tx) { w = build(t, tx, "acme") })
+				w := built(t, s)
 				token, err := s.SealText("log")
 				require.NoError(t, err)
 				data := copyOf(t, s)
@@ -76,17 +75,14 @@ func TestRefusedCopies(t *testing.T) {
 	odd := filepath.Join(t.TempDir(), "odd")
 	require.NoError(t, os.WriteFile(odd, data, 0o600))
 	raw(t, odd, "CREATE TRIGGER surprise AFTER INSERT ON users BEGIN DELETE FROM users; END")
-	oddData, err := os.ReadFile(odd)
-	require.NoError(t, err)
+	oddData := contentOf(t, odd)
 	newer := filepath.Join(t.TempDir(), "newer")
 	require.NoError(t, os.WriteFile(newer, data, 0o600))
 	raw(t, newer, "PRAGMA user_version = 99")
-	newerData, err := os.ReadFile(newer)
-	require.NoError(t, err)
+	newerData := contentOf(t, newer)
 	foreign := filepath.Join(t.TempDir(), "foreign")
 	raw(t, foreign, "CREATE TABLE t (x)")
-	foreignData, err := os.ReadFile(foreign)
-	require.NoError(t, err)
+	foreignData := contentOf(t, foreign)
 	broken := errors.New("broken")
 	for name, c := range map[string]struct {
 		from func() io.Reader

@@ -2,8 +2,12 @@ package store
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -33,14 +37,12 @@ func TestDamagedDatabase(t *testing.T) {
 			require.NoError(t, s.Close())
 			file := filepath.Join(o.Dir, databaseFile)
 			require.NoError(t, os.Remove(file+sumEnd)) // as after a kill
-			text, err := os.ReadFile(file)
-			require.NoError(t, err)
+			text := contentOf(t, file)
 			text = spoil(text)
 			require.NoError(t, os.WriteFile(file, text, 0o600))
 			_, err = Open(t.Context(), o)
 			require.ErrorIs(t, err, ErrDamaged)
-			kept, err := os.ReadFile(file)
-			require.NoError(t, err)
+			kept := contentOf(t, file)
 			require.True(t, bytes.Equal(text, kept), "the file was changed")
 		})
 	}
@@ -70,8 +72,7 @@ func TestChangedBackup(t *testing.T) {
 	update(t, s, func(tx *Tx) { build(t, tx, "acme") })
 	file := filepath.Join(dir, "backup.db")
 	require.NoError(t, Backup(t.Context(), s.dir, file))
-	good, err := os.ReadFile(file)
-	require.NoError(t, err)
+	good := contentOf(t, file)
 	content := func(data []byte) (string, error) {
 		opened, err := Open(t.Context(), Options{MasterKey: testKey, From: bytes.NewReader(data)})
 		if err != nil {
@@ -97,5 +98,139 @@ func TestChangedBackup(t *testing.T) {
 		}
 		_, err = content(good[:at])
 		require.Error(t, err, "cut at %d of %d", at, len(good))
+	}
+}
+
+// TestDamagedLog: whichever bit of the log of a killed process is another one, no change
+// but the last can be missing in what opens; else it says that it is damaged.
+func TestDamagedLog(t *testing.T) {
+	const changes = 12
+	dir := filepath.Join(t.TempDir(), "data")
+	s := open(t, Options{Dir: dir, MasterKey: testKey})
+	for i := range changes {
+		update(t, s, func(tx *Tx) { require.NoError(t, tx.SetSetting("change", strconv.Itoa(i+1))) })
+	}
+	killed := filepath.Join(t.TempDir(), "killed")
+	require.NoError(t, os.CopyFS(killed, os.DirFS(dir)))
+	log := filepath.Join(killed, databaseFile+"-wal")
+	good := contentOf(t, log)
+	database := contentOf(t, filepath.Join(killed, databaseFile))
+	opened := func(text []byte) (change int, err error) {
+		dir := filepath.Join(t.TempDir(), "data")
+		require.NoError(t, os.MkdirAll(dir, 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, databaseFile), database, 0o600))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, databaseFile+"-wal"), text, 0o600))
+		s, err := Open(t.Context(), Options{Dir: dir, MasterKey: testKey})
+		if err != nil {
+			left, readErr := os.ReadFile(filepath.Join(dir, databaseFile+"-wal"))
+			require.NoError(t, readErr)
+			require.True(t, bytes.Equal(text, left), "the log was changed")
+			return 0, err
+		}
+		view(t, s, func(tx *Tx) {
+			value, err := tx.Setting("change")
+			require.NoError(t, err)
+			change, err = strconv.Atoi(value)
+			require.NoError(t, err)
+		})
+		require.NoError(t, s.Close())
+		return change, nil
+	}
+	change, err := opened(good)
+	require.NoError(t, err)
+	require.Equal(t, changes, change)
+	refused, places := 0, []int{0, 3, 9, 16, 20, 30, len(good) - 1}
+	for at := 32; at < len(good); at += 7919 {
+		places = append(places, at)
+	}
+	for _, at := range places {
+		bad := bytes.Clone(good)
+		bad[at] ^= 1 << (at % 8)
+		change, err := opened(bad)
+		if err != nil {
+			require.ErrorIs(t, err, ErrDamaged, "byte %d of %d", at, len(good))
+			require.ErrorContains(t, err, "its log destkit.db-wal is damaged")
+			refused++
+			continue
+		}
+		require.GreaterOrEqual(t, change, changes-1, "byte %d of %d", at, len(good))
+	}
+	require.Greater(t, refused, len(places)/2)
+	for _, torn := range [][]byte{good[:len(good)-1], good[:len(good)-100], append(bytes.Clone(good), make([]byte, 5000)...), append(bytes.Clone(good), good[32:32+24]...)} {
+		change, err := opened(torn)
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, change, changes-1)
+	}
+}
+
+// A process that is killed in the middle of its writes leaves whole transactions:
+// all that it was told of, and at most one more.
+func TestKilledWhileWriting(t *testing.T) {
+	rounds := 20
+	if testing.Short() {
+		rounds = 5
+	}
+	o := Options{MasterKey: testKey}.a(t, onDisk)
+	total := 0
+	for round := range rounds {
+		c := start(t, "write", o)
+		told := 1 + round%5
+		for n := 1; n <= told; n++ {
+			require.Equal(t, fmt.Sprint("committed ", n), c.line(t))
+		}
+		c.kill()
+		for c.lines.Scan() { // what it said before it died
+			if strings.HasPrefix(c.lines.Text(), "committed ") {
+				told++
+			}
+		}
+		s, err := Open(t.Context(), o)
+		require.NoError(t, err)
+		done := requireWhole(t, s)
+		require.GreaterOrEqual(t, done, total+told)
+		require.LessOrEqual(t, done, total+told+1)
+		total = done
+		require.NoError(t, s.Close())
+	}
+}
+
+// On a full disk a change fails as a whole, reading goes on, and after something
+// was deleted writing goes on too.
+func TestDiskFull(t *testing.T) {
+	eachFull := map[string]Options{"memory": {maxPages: 150}, "disk": {Dir: t.TempDir(), maxPages: 150}}
+	for name, o := range eachFull {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, o)
+			var err error
+			rounds := 0
+			for ; err == nil; rounds++ {
+				err = s.Update(t.Context(), writeRound)
+			}
+			require.ErrorIs(t, err, ErrFull)
+			require.ErrorContains(t, err, "no space left")
+			require.Equal(t, rounds-1, requireWhole(t, s))
+			// An error that is swallowed does not let half of the change through.
+			err = s.Update(t.Context(), func(tx *Tx) error {
+				for range 50 {
+					_ = writeRound(tx)
+				}
+				return nil
+			})
+			require.ErrorIs(t, err, ErrFull)
+			require.Equal(t, rounds-1, requireWhole(t, s))
+			update(t, s, func(tx *Tx) {
+				all, _, err := tx.Organizations(Page{PerPage: 10})
+				require.NoError(t, err)
+				for _, o := range all {
+					require.NoError(t, tx.DeleteOrganization(o.ID))
+				}
+				require.NoError(t, tx.SetSetting("rounds", fmt.Sprint(rounds-1-len(all))))
+			})
+			for range 5 {
+				require.NoError(t, s.Update(t.Context(), writeRound))
+			}
+			require.Equal(t, rounds-1-10+5, requireWhole(t, s))
+			require.False(t, errors.Is(s.Close(), ErrFull))
+		})
 	}
 }

@@ -27,11 +27,10 @@ func TestFaultsUnderABackup(t *testing.T) {
 			require.NoError(t, Backup(t.Context(), f.dir, to))
 			require.NoError(t, f.put("later", 20))
 			for n := 0; ; n += 1 + n/4 {
-				was, err := os.ReadFile(to)
-				require.NoError(t, err)
+				was := contentOf(t, to)
 				c.fault.After, c.fault.Times = n, 1
 				other.Fail(c.fault)
-				err = Backup(t.Context(), f.dir, to)
+				err := Backup(t.Context(), f.dir, to)
 				if other.Heal() == 0 {
 					require.NoError(t, err)
 					return
@@ -39,8 +38,7 @@ func TestFaultsUnderABackup(t *testing.T) {
 				if err != nil {
 					require.ErrorIs(t, err, c.is)
 					require.ErrorContains(t, err, to)
-					now, err := os.ReadFile(to)
-					require.NoError(t, err)
+					now := contentOf(t, to)
 					require.True(t, bytes.Equal(was, now))
 				}
 				left, err := os.ReadDir(folder)
@@ -69,14 +67,12 @@ func TestBackupOfADamagedLog(t *testing.T) {
 	require.NoError(t, Backup(t.Context(), f.dir, to))
 	killed := f.killed()
 	log := filepath.Join(killed, databaseFile+"-wal")
-	text, err := os.ReadFile(log)
-	require.NoError(t, err)
+	text := contentOf(t, log)
 	text[len(text)/2] ^= 1
 	require.NoError(t, os.WriteFile(log, text, 0o600))
-	err = Backup(t.Context(), killed, to)
+	err := Backup(t.Context(), killed, to)
 	require.ErrorIs(t, err, ErrDamaged)
 	require.ErrorContains(t, err, "its log destkit.db-wal is damaged")
-	kept, err := os.ReadFile(log)
-	require.NoError(t, err)
+	kept := contentOf(t, log)
 	require.True(t, bytes.Equal(text, kept))
 }

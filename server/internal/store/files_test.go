@@ -80,8 +80,7 @@ func TestNoSecretInAnyFile(t *testing.T) {
 				return nil
 			}
 			files++
-			text, err := os.ReadFile(path)
-			require.NoError(t, err)
+			text := contentOf(t, path)
 			for _, secret := range forbidden {
 				require.NotContains(t, string(text), secret, path)
 			}
@@ -131,13 +130,11 @@ func TestNewerVersion(t *testing.T) {
 	path := filepath.Join(dir, databaseFile)
 	raw(t, path, fmt.Sprintf("PRAGMA user_version = %d", sqlite.Version()+7))
 	require.NoError(t, os.Remove(path+sumEnd)) // as that version would
-	before, err := os.ReadFile(path)
-	require.NoError(t, err)
-	_, err = Open(t.Context(), Options{Dir: dir, MasterKey: testKey})
+	before := contentOf(t, path)
+	_, err := Open(t.Context(), Options{Dir: dir, MasterKey: testKey})
 	require.ErrorIs(t, err, ErrNewer)
 	require.ErrorContains(t, err, fmt.Sprintf("the data has version %d, this program knows versions up to %d", sqlite.Version()+7, sqlite.Version()))
-	after, err := os.ReadFile(path)
-	require.NoError(t, err)
+	after := contentOf(t, path)
 	require.Equal(t, before, after)
 }
 

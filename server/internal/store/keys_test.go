@@ -41,15 +41,12 @@ func (w *world) secrets() []string {
 
 func TestTokensAndKeys(t *testing.T) {
 	eachKind(t, func(t *testing.T, s *Store) {
-		var w *world
-		update(t, s, func(tx *Tx) { w = build(t, tx, "acme") })
+		w := built(t, s)
 		require.True(t, strings.HasPrefix(w.Key, "secret-token:"))
 		update(t, s, func(tx *Tx) {
-			owner, err := tx.AccessTokenOwner(w.Token)
-			same(t, w.User, owner, err)
-			workspace, err := tx.WorkspaceByKey(w.Key)
-			same(t, w.Workspace, workspace, err)
-			_, err = tx.AccessTokenOwner(w.Key)
+			requireRow(t, w.User)(tx.AccessTokenOwner(w.Token))
+			requireRow(t, w.Workspace)(tx.WorkspaceByKey(w.Key))
+			_, err := tx.AccessTokenOwner(w.Key)
 			require.ErrorIs(t, err, ErrNotFound)
 			_, err = tx.WorkspaceByKey(w.Token)
 			require.ErrorIs(t, err, ErrNotFound)
@@ -58,8 +55,7 @@ func TestTokensAndKeys(t *testing.T) {
 				require.NoError(t, tx.AdoptAccessToken(w.User.ID, "mine"))
 				require.NoError(t, tx.AdoptWorkspaceKey(w.Workspace.ID, "given"))
 			}
-			owner, err = tx.AccessTokenOwner("mine")
-			same(t, w.User, owner, err)
+			requireRow(t, w.User)(tx.AccessTokenOwner("mine"))
 			total, err := tx.number("SELECT count(*) FROM access_tokens WHERE user_id = ?", w.User.ID)
 			require.NoError(t, err)
 			require.EqualValues(t, 2, total)
@@ -82,8 +78,7 @@ func TestTokensAndKeys(t *testing.T) {
 func TestTokensFollowTheSeed(t *testing.T) {
 	seeded := func() string {
 		s := open(t, Options{Random: bytes.NewReader(slices.Repeat([]byte{1, 2, 3}, 200))})
-		var w *world
-		update(t, s, func(tx *Tx) { w = build(t, tx, "acme") })
+		w := built(t, s)
 		return w.Token + w.Key
 	}
 	require.Equal(t, seeded(), seeded())
@@ -102,8 +97,7 @@ func TestSealedValuesAreBoundToTheirPlace(t *testing.T) {
 		"UPDATE workspaces SET sealed_key = CAST(x'02' || substr(sealed_key, 2) AS BLOB)",
 	} {
 		s := open(t, Options{})
-		var w *world
-		update(t, s, func(tx *Tx) { w = build(t, tx, "acme") })
+		w := built(t, s)
 		update(t, s, func(tx *Tx) { require.NoError(t, second(tx.exec(move))) })
 		failed := 0
 		for _, read := range []func(tx *Tx) error{
@@ -144,8 +138,7 @@ func TestWrongMasterKey(t *testing.T) {
 
 func TestRotateMasterKey(t *testing.T) {
 	eachKind(t, func(t *testing.T, s *Store) {
-		var w *world
-		update(t, s, func(tx *Tx) { w = build(t, tx, "acme") })
+		w := built(t, s)
 		token, err := s.SealText("https://x.example/secret")
 		require.NoError(t, err)
 		require.ErrorContains(t, s.RotateMasterKey(t.Context(), []byte("short")), "32 bytes")
@@ -170,8 +163,7 @@ func TestRotateMasterKey(t *testing.T) {
 
 func TestRotateDataKeys(t *testing.T) {
 	eachKind(t, func(t *testing.T, s *Store) {
-		var w, other *world
-		update(t, s, func(tx *Tx) { w, other = build(t, tx, "acme"), build(t, tx, "other") })
+		w, other := built(t, s), builtAs(t, s, "other")
 		before := sealedValues(t, s)
 		token, err := s.SealText("old log")
 		require.NoError(t, err)
@@ -245,8 +237,7 @@ func TestDeletedWorkspaceLosesItsKey(t *testing.T) {
 func TestUndoneDataKeys(t *testing.T) {
 	s := open(t, Options{})
 	_ = s.Update(t.Context(), func(tx *Tx) error { build(t, tx, "undone"); return ErrConflict })
-	var w *world
-	update(t, s, func(tx *Tx) { w = build(t, tx, "acme") })
+	w := built(t, s)
 	require.Equal(t, w.secrets(), secrets(t, s, w))
 	require.NoError(t, s.RotateDataKeys(t.Context()))
 	require.Equal(t, w.secrets(), secrets(t, s, w))

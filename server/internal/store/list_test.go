@@ -83,8 +83,7 @@ func TestTimesAreMillisecondsUTC(t *testing.T) {
 	update(t, s, func(tx *Tx) { require.NoError(t, tx.CreateOrganization(o)) })
 	require.Equal(t, time.Date(2026, 1, 2, 2, 4, 5, 678_000_000, time.UTC), o.CreatedAt)
 	view(t, s, func(tx *Tx) {
-		stored, err := tx.Organization(o.ID)
-		same(t, o, stored, err)
+		requireRow(t, o)(tx.Organization(o.ID))
 	})
 }
 
@@ -111,8 +110,7 @@ func TestIDsAreNeverUsedTwice(t *testing.T) {
 
 func TestSyncHeads(t *testing.T) {
 	eachKind(t, func(t *testing.T, s *Store) {
-		var w *world
-		update(t, s, func(tx *Tx) { w = build(t, tx, "acme") })
+		w := built(t, s)
 		update(t, s, func(tx *Tx) {
 			second := *w.Sync
 			require.NoError(t, Syncs.Create(tx, &second))

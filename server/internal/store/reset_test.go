@@ -39,8 +39,7 @@ func rowsIn(t testing.TB, s *Store) map[string]int64 {
 
 func TestResetOrganization(t *testing.T) {
 	eachKind(t, func(t *testing.T, s *Store) {
-		var w, other *world
-		update(t, s, func(tx *Tx) { w, other = build(t, tx, "acme"), build(t, tx, "other") })
+		w, other := built(t, s), builtAs(t, s, "other")
 		org := w.Organization.ID
 		swapped := &Workspace{OrganizationID: org, Name: "Second", Initial: true}
 		update(t, s, func(tx *Tx) {
@@ -79,8 +78,7 @@ func TestResetOrganization(t *testing.T) {
 			require.NoError(t, err)
 			require.EqualValues(t, 2, total)
 			require.Equal(t, []string{"Main", "Second"}, []string{all[0].Name, all[1].Name})
-			found, err := tx.WorkspaceByKey(w.Key)
-			same(t, all[0], found, err)
+			requireRow(t, all[0])(tx.WorkspaceByKey(w.Key))
 			key, err := tx.WorkspaceKey(w.Workspace.ID)
 			require.NoError(t, err)
 			require.Equal(t, w.Key, key)

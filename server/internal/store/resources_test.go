@@ -11,18 +11,19 @@ import (
 	"github.com/destkit/destkit/server/api"
 )
 
-// same reads a row back and compares.
-func same[T any](t *testing.T, want *T, got *T, err error) {
-	t.Helper()
-	require.NoError(t, err)
-	require.Equal(t, want, got)
+// requireRow compares a row with what a read gives.
+func requireRow[T any](t *testing.T, want *T) func(*T, error) {
+	return func(got *T, err error) {
+		t.Helper()
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
 }
 
 // Everything that is stored is read back as it was.
 func TestRoundTrip(t *testing.T) {
 	eachKind(t, func(t *testing.T, s *Store) {
-		var w *world
-		update(t, s, func(tx *Tx) { w = build(t, tx, "acme") })
+		w := built(t, s)
 		requireStored(t, s, w)
 	})
 }
@@ -32,40 +33,23 @@ func requireStored(t *testing.T, s *Store, w *world) {
 	t.Helper()
 	view(t, s, func(tx *Tx) {
 		ws, org := w.Workspace.ID, w.Organization.ID
-		organization, err := tx.Organization(org)
-		same(t, w.Organization, organization, err)
-		user, err := Users.Read(tx, org, w.User.ID)
-		same(t, w.User, user, err)
-		workspace, err := Workspaces.Read(tx, org, ws)
-		same(t, w.Workspace, workspace, err)
-		destination, err := Destinations.Read(tx, ws, w.Destination.ID)
-		same(t, w.Destination, destination, err)
-		source, err := Sources.Read(tx, ws, w.Source.ID)
-		same(t, w.Source, source, err)
-		dataset, err := Datasets.Read(tx, ws, w.Dataset.ID)
-		same(t, w.Dataset, dataset, err)
-		model, err := Models.Read(tx, w.Source.ID, w.Model.ID)
-		same(t, w.Model, model, err)
-		topic, err := Topics.Read(tx, w.Source.ID, w.Topic.ID)
-		same(t, w.Topic, topic, err)
-		sync, err := Syncs.Read(tx, ws, w.Sync.ID)
-		same(t, w.Sync, sync, err)
-		run, err := tx.SyncRun(ws, w.Run.ID)
-		same(t, w.Run, run, err)
-		webhook, err := Webhooks.Read(tx, ws, w.Webhook.ID)
-		same(t, w.Webhook, webhook, err)
-		invitation, err := Invitations.Read(tx, org, w.Invitation.ID)
-		same(t, w.Invitation, invitation, err)
-		invited, err := WorkspaceInvitations.Read(tx, ws, w.Invited.ID)
-		same(t, w.Invited, invited, err)
-		refresh, err := tx.Refresh(RefreshObjects, w.Destination.ID, w.Refresh.Key())
-		same(t, w.Refresh, refresh, err)
-		mail, err := Mails.Any(tx, w.Mail.ID)
-		same(t, w.Mail, mail, err)
-		segment, err := Segments.Read(tx, w.Source.ID, w.Segment.ID)
-		same(t, w.Segment, segment, err)
-		link, err := tx.LinkByToken(w.Link.Token)
-		same(t, w.Link, link, err)
+		requireRow(t, w.Organization)(tx.Organization(org))
+		requireRow(t, w.User)(Users.Read(tx, org, w.User.ID))
+		requireRow(t, w.Workspace)(Workspaces.Read(tx, org, ws))
+		requireRow(t, w.Destination)(Destinations.Read(tx, ws, w.Destination.ID))
+		requireRow(t, w.Source)(Sources.Read(tx, ws, w.Source.ID))
+		requireRow(t, w.Dataset)(Datasets.Read(tx, ws, w.Dataset.ID))
+		requireRow(t, w.Model)(Models.Read(tx, w.Source.ID, w.Model.ID))
+		requireRow(t, w.Topic)(Topics.Read(tx, w.Source.ID, w.Topic.ID))
+		requireRow(t, w.Sync)(Syncs.Read(tx, ws, w.Sync.ID))
+		requireRow(t, w.Run)(tx.SyncRun(ws, w.Run.ID))
+		requireRow(t, w.Webhook)(Webhooks.Read(tx, ws, w.Webhook.ID))
+		requireRow(t, w.Invitation)(Invitations.Read(tx, org, w.Invitation.ID))
+		requireRow(t, w.Invited)(WorkspaceInvitations.Read(tx, ws, w.Invited.ID))
+		requireRow(t, w.Refresh)(tx.Refresh(RefreshObjects, w.Destination.ID, w.Refresh.Key()))
+		requireRow(t, w.Mail)(Mails.Any(tx, w.Mail.ID))
+		requireRow(t, w.Segment)(Segments.Read(tx, w.Source.ID, w.Segment.ID))
+		requireRow(t, w.Link)(tx.LinkByToken(w.Link.Token))
 		listed, total, err := tx.Links(ws, "source", &w.Source.ID, Page{PerPage: 5})
 		require.NoError(t, err)
 		require.EqualValues(t, 1, total)
@@ -76,8 +60,7 @@ func requireStored(t *testing.T, s *Store, w *world) {
 // What is changed is read back changed, with the next version.
 func TestSaves(t *testing.T) {
 	eachKind(t, func(t *testing.T, s *Store) {
-		var w *world
-		update(t, s, func(tx *Tx) { w = build(t, tx, "acme") })
+		w := built(t, s)
 		at := time.UnixMilli(1_800_000_000_000).UTC()
 		update(t, s, func(tx *Tx) {
 			w.User.Role, w.Workspace.NotificationEmails = "member", nil
@@ -109,8 +92,7 @@ func TestSaves(t *testing.T) {
 
 func TestObjectCache(t *testing.T) {
 	s := open(t, Options{})
-	var w *world
-	update(t, s, func(tx *Tx) { w = build(t, tx, "acme") })
+	w := built(t, s)
 	cache := &ObjectCache{FetchedAt: time.UnixMilli(7).UTC(), Objects: []*api.DestinationObject{{
 		FullName: "Contact", SupportedCustomFieldTypes: &[]api.CustomFieldType{}, IsAudienceDestination: api.Ptr(false),
 		AdvancedConfigurationFields: []api.AdvancedField{{Name: "n", Default: json.RawMessage("1")}},
@@ -124,8 +106,7 @@ func TestObjectCache(t *testing.T) {
 		require.Error(t, tx.PutObjectCache(99, cache))
 	})
 	view(t, s, func(tx *Tx) {
-		stored, err := tx.ObjectCache(w.Destination.ID)
-		same(t, cache, stored, err)
+		requireRow(t, cache)(tx.ObjectCache(w.Destination.ID))
 	})
 	update(t, s, func(tx *Tx) {
 		require.NoError(t, tx.DropObjectCache(w.Destination.ID))
@@ -137,8 +118,7 @@ func TestObjectCache(t *testing.T) {
 // Ids of tables stay, whether a table goes, comes back or gets columns.
 func TestSourceTables(t *testing.T) {
 	s := open(t, Options{})
-	var w *world
-	update(t, s, func(tx *Tx) { w = build(t, tx, "acme") })
+	w := built(t, s)
 	source := w.Source.ID
 	table := func(name string, columns ...api.Column) api.Table {
 		return api.Table{TableCatalog: "main", TableSchema: "main", TableName: name, Columns: columns}
@@ -165,7 +145,7 @@ func TestSourceTables(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, gone.Gone)
 		found, err := tx.FindSourceTable(source, "main", "main", "users")
-		same(t, gone, found, err)
+		requireRow(t, gone)(found, err)
 		require.Equal(t, []api.Column{id}, found.Columns)
 		_, err = tx.FindSourceTable(source, "main", "main", "Users")
 		require.ErrorIs(t, err, ErrNotFound)
@@ -180,8 +160,7 @@ func TestSourceTables(t *testing.T) {
 
 func TestMessages(t *testing.T) {
 	s := open(t, Options{})
-	var w *world
-	update(t, s, func(tx *Tx) { w = build(t, tx, "acme") })
+	w := built(t, s)
 	topic := w.Topic.ID
 	bodies := func(texts ...string) (found []json.RawMessage) {
 		for _, text := range texts {
@@ -219,15 +198,13 @@ func TestMessages(t *testing.T) {
 
 func TestRuns(t *testing.T) {
 	s := open(t, Options{})
-	var w *world
-	update(t, s, func(tx *Tx) { w = build(t, tx, "acme") })
+	w := built(t, s)
 	update(t, s, func(tx *Tx) {
 		second := &SyncRun{WorkspaceID: w.Workspace.ID, SyncID: w.Sync.ID, Run: api.SyncRun{Status: api.RunWorking}}
 		require.NoError(t, SyncRuns.Create(tx, second))
 		require.Equal(t, second.ID, second.Run.ID)
 		require.Equal(t, w.Sync.ID, second.Run.SyncID)
-		active, err := tx.ActiveRun(w.Sync.ID)
-		same(t, w.Run, active, err)
+		requireRow(t, w.Run)(tx.ActiveRun(w.Sync.ID))
 		all, err := tx.EveryActiveRun()
 		require.NoError(t, err)
 		require.Equal(t, []*SyncRun{w.Run, second}, all)
@@ -248,8 +225,7 @@ func TestRuns(t *testing.T) {
 
 func TestRefreshes(t *testing.T) {
 	s := open(t, Options{})
-	var w *world
-	update(t, s, func(tx *Tx) { w = build(t, tx, "acme") })
+	w := built(t, s)
 	update(t, s, func(tx *Tx) {
 		require.Equal(t, RefreshProcessing, w.Refresh.Status)
 		done := &Refresh{WorkspaceID: w.Workspace.ID, Kind: RefreshTables, TargetID: w.Source.ID, Status: RefreshCompleted}
@@ -260,19 +236,16 @@ func TestRefreshes(t *testing.T) {
 		require.Equal(t, RefreshFailed, failed.Status)
 		require.Equal(t, "the service was stopped", failed.Error)
 		require.Equal(t, tx.Now(), failed.CompletedAt)
-		stored, err := tx.Refresh(RefreshTables, w.Source.ID, done.Key())
-		same(t, done, stored, err)
+		requireRow(t, done)(tx.Refresh(RefreshTables, w.Source.ID, done.Key()))
 	})
 }
 
 func TestPeople(t *testing.T) {
 	s := open(t, Options{})
-	var w *world
-	update(t, s, func(tx *Tx) { w = build(t, tx, "acme") })
+	w := built(t, s)
 	org, ws := w.Organization.ID, w.Workspace.ID
 	update(t, s, func(tx *Tx) {
-		user, err := tx.UserByEmail(org, "ada@ACME.example")
-		same(t, w.User, user, err)
+		requireRow(t, w.User)(tx.UserByEmail(org, "ada@ACME.example"))
 		all, err := tx.UsersByEmail("ADA@acme.example")
 		require.NoError(t, err)
 		require.Equal(t, []*User{w.User}, all)
@@ -302,8 +275,7 @@ func TestPeople(t *testing.T) {
 
 func TestMailbox(t *testing.T) {
 	s := open(t, Options{})
-	var w, other *world
-	update(t, s, func(tx *Tx) { w, other = build(t, tx, "acme"), build(t, tx, "other") })
+	w, other := built(t, s), builtAs(t, s, "other")
 	update(t, s, func(tx *Tx) {
 		list, total, err := Mails.List(tx, w.Organization.ID, Page{})
 		require.NoError(t, err)

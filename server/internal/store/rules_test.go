@@ -12,8 +12,7 @@ import (
 
 func TestDuplicates(t *testing.T) {
 	eachKind(t, func(t *testing.T, s *Store) {
-		var w, other *world
-		update(t, s, func(tx *Tx) { w, other = build(t, tx, "acme"), build(t, tx, "other") })
+		w, other := built(t, s), builtAs(t, s, "other")
 		second := &Workspace{OrganizationID: w.Organization.ID, Name: "Second"}
 		update(t, s, func(tx *Tx) { require.NoError(t, Workspaces.Create(tx, second)) })
 		for name, c := range map[string]struct {
@@ -70,8 +69,7 @@ func TestDuplicates(t *testing.T) {
 
 func TestInUse(t *testing.T) {
 	s := open(t, Options{})
-	var w *world
-	update(t, s, func(tx *Tx) { w = build(t, tx, "acme") })
+	w := built(t, s)
 	ws, source := w.Workspace.ID, w.Source.ID
 	deletions := []struct {
 		name   string
@@ -120,8 +118,7 @@ func TestInUse(t *testing.T) {
 
 func TestModelAndDatasetGoTogether(t *testing.T) {
 	s := open(t, Options{})
-	var w *world
-	update(t, s, func(tx *Tx) { w = build(t, tx, "acme") })
+	w := built(t, s)
 	update(t, s, func(tx *Tx) {
 		sync := *w.Sync
 		sync.DatasetID = &w.ModelDataset.ID
@@ -139,8 +136,7 @@ func TestModelAndDatasetGoTogether(t *testing.T) {
 // A row of another owner is not there: not to be read and not to be deleted.
 func TestScopes(t *testing.T) {
 	s := open(t, Options{})
-	var w, other *world
-	update(t, s, func(tx *Tx) { w, other = build(t, tx, "acme"), build(t, tx, "other") })
+	w, other := built(t, s), builtAs(t, s, "other")
 	org, ws, source := other.Organization.ID, other.Workspace.ID, other.Source.ID
 	reads := map[string]func(tx *Tx) error{
 		"user":                 func(tx *Tx) error { return second(Users.Read(tx, org, w.User.ID)) },
@@ -194,8 +190,7 @@ func TestNamesOfAnyUnicode(t *testing.T) {
 			w := &Workspace{OrganizationID: o.ID, Name: name, NotificationEmails: []string{name}}
 			update(t, s, func(tx *Tx) { require.NoError(t, Workspaces.Create(tx, w), "%q", name) })
 			view(t, s, func(tx *Tx) {
-				stored, err := Workspaces.Read(tx, o.ID, w.ID)
-				same(t, w, stored, err)
+				requireRow(t, w)(Workspaces.Read(tx, o.ID, w.ID))
 			})
 		}
 	})
@@ -203,8 +198,7 @@ func TestNamesOfAnyUnicode(t *testing.T) {
 
 func TestConflictOfVersions(t *testing.T) {
 	s := open(t, Options{})
-	var w *world
-	update(t, s, func(tx *Tx) { w = build(t, tx, "acme") })
+	w := built(t, s)
 	first, second := *w.Sync, *w.Sync
 	first.Config.Paused = true
 	update(t, s, func(tx *Tx) { require.NoError(t, Syncs.Save(tx, &first)) })
@@ -220,8 +214,7 @@ func TestConflictOfVersions(t *testing.T) {
 // Of writers that read the same version one wins and the others are told.
 func TestConcurrentWriters(t *testing.T) {
 	eachKind(t, func(t *testing.T, s *Store) {
-		var w *world
-		update(t, s, func(tx *Tx) { w = build(t, tx, "acme") })
+		w := built(t, s)
 		const writers = 8
 		results := make(chan error, writers)
 		for i := range writers {
@@ -251,8 +244,7 @@ func TestConcurrentWriters(t *testing.T) {
 
 func TestCredentialsAreKeptUnlessGiven(t *testing.T) {
 	s := open(t, Options{})
-	var w *world
-	update(t, s, func(tx *Tx) { w = build(t, tx, "acme") })
+	w := built(t, s)
 	check := func(want map[string]json.RawMessage) {
 		t.Helper()
 		view(t, s, func(tx *Tx) {

@@ -28,8 +28,7 @@ func stopped(t *testing.T) (o Options, file string) {
 // start says that it is damaged and leaves it as it is.
 func TestChangedDatabase(t *testing.T) {
 	o, file := stopped(t)
-	good, err := os.ReadFile(file)
-	require.NoError(t, err)
+	good := contentOf(t, file)
 	places := []int{0, 16, 18, 19, 28, 60, 68, 100, len(good) / 2, len(good) - 1, bytes.Index(good, []byte("acme"))}
 	for at := 0; at < len(good); at += 39_989 {
 		places = append(places, at)
@@ -42,8 +41,7 @@ func TestChangedDatabase(t *testing.T) {
 		require.ErrorIs(t, err, ErrDamaged, "byte %d", at)
 		require.ErrorContains(t, err, o.Dir)
 		require.ErrorContains(t, err, "restore a backup into a new directory")
-		left, err := os.ReadFile(file)
-		require.NoError(t, err)
+		left := contentOf(t, file)
 		require.True(t, bytes.Equal(bad, left), "byte %d: the file was changed", at)
 	}
 	require.NoError(t, os.WriteFile(file, good, 0o600))
@@ -63,15 +61,13 @@ func TestDatabaseWithoutItsSum(t *testing.T) {
 		"removed": func(t *testing.T, sum string) { require.NoError(t, os.Remove(sum)) },
 		"emptied": func(t *testing.T, sum string) { require.NoError(t, os.WriteFile(sum, nil, 0o600)) },
 		"flipped": func(t *testing.T, sum string) {
-			text, err := os.ReadFile(sum)
-			require.NoError(t, err)
+			text := contentOf(t, sum)
 			text[len(text)/2] ^= 1
 			require.NoError(t, os.WriteFile(sum, text, 0o600))
 		},
 		"of another database": func(t *testing.T, sum string) {
 			_, other := stopped(t)
-			text, err := os.ReadFile(other + sumEnd)
-			require.NoError(t, err)
+			text := contentOf(t, other+sumEnd)
 			require.NoError(t, os.WriteFile(sum, text, 0o600))
 		},
 	} {
@@ -79,10 +75,9 @@ func TestDatabaseWithoutItsSum(t *testing.T) {
 			o, file := stopped(t)
 			spoil(t, file+sumEnd)
 			sum, sumErr := os.ReadFile(file + sumEnd)
-			good, err := os.ReadFile(file)
-			require.NoError(t, err)
+			good := contentOf(t, file)
 			damage(t, file)
-			_, err = Open(t.Context(), o)
+			_, err := Open(t.Context(), o)
 			require.ErrorIs(t, err, ErrDamaged)
 			require.NoError(t, os.WriteFile(file, good, 0o600))
 			if sumErr == nil {
@@ -109,8 +104,7 @@ func damage(t *testing.T, file string) {
 	}
 	page, size := number("SELECT rootpage FROM sqlite_schema WHERE name = 'workspaces'"), number("PRAGMA page_size")
 	require.NoError(t, handles.Close(c))
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
+	text := contentOf(t, file)
 	text[(page-1)*size] ^= 0x70
 	require.NoError(t, os.WriteFile(file, text, 0o600))
 }
@@ -121,14 +115,13 @@ func TestBackupInItsPlace(t *testing.T) {
 	o, file := stopped(t)
 	backup := filepath.Join(t.TempDir(), "backup.db")
 	require.NoError(t, Backup(t.Context(), o.Dir, backup))
-	text, err := os.ReadFile(backup)
-	require.NoError(t, err)
+	text := contentOf(t, backup)
 	at := bytes.Index(text, []byte("acme"))
 	require.Positive(t, at)
 	text[at] ^= 1
 	require.NoError(t, os.Remove(file+sumEnd))
 	require.NoError(t, os.WriteFile(file, text, 0o600))
-	_, err = Open(t.Context(), o)
+	_, err := Open(t.Context(), o)
 	require.ErrorIs(t, err, ErrDamaged)
 	require.ErrorContains(t, err, "it is a backup, and its checksum is wrong")
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
@@ -137,6 +138,15 @@ func build(t testing.TB, tx *Tx, name string) *world {
 	return w
 }
 
+// built makes a world with the name acme in one transaction.
+func built(t testing.TB, s *Store) *world { return builtAs(t, s, "acme") }
+
+func builtAs(t testing.TB, s *Store, name string) (w *world) {
+	t.Helper()
+	update(t, s, func(tx *Tx) { w = build(t, tx, name) })
+	return w
+}
+
 func buildConnections(t testing.TB, tx *Tx, w *world) {
 	t.Helper()
 	must := func(err error) { t.Helper(); require.NoError(t, err) }
@@ -195,4 +205,12 @@ func buildSyncs(t testing.TB, tx *Tx, w *world) {
 	must(Mails.Create(tx, w.Mail))
 	w.Link = &Link{WorkspaceID: ws, Kind: "source", Type: "postgres", TargetID: &w.Source.ID, RedirectURI: "https://app.example/back", ExpiresAt: time.UnixMilli(9).UTC()}
 	must(tx.CreateLink(w.Link))
+}
+
+// contentOf is what a file holds.
+func contentOf(t testing.TB, file string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	return text
 }

@@ -4,7 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 )
@@ -149,4 +153,72 @@ func TestMemoryStoresAreApart(t *testing.T) {
 	one, other := open(t, Options{}), open(t, Options{})
 	update(t, one, func(tx *Tx) { require.NoError(t, tx.CreateOrganization(&Organization{Name: "one"})) })
 	require.Empty(t, names(t, other))
+}
+
+// TestKindsOfUnfit: what asks for another place or file is told from what does not.
+func TestKindsOfUnfit(t *testing.T) {
+	for _, kind := range []error{ErrNewer, ErrNotACopy} {
+		err := fmt.Errorf("open it: %w", kind)
+		require.ErrorIs(t, err, ErrUnfit)
+		require.ErrorIs(t, err, kind)
+	}
+	require.NotErrorIs(t, ErrNewer, ErrNotACopy)
+	for _, other := range []error{ErrFull, ErrDisk, ErrDamaged, ErrWrongKey, ErrHasData} {
+		require.NotErrorIs(t, other, ErrUnfit)
+	}
+	dir := t.TempDir()
+	s, err := Open(t.Context(), Options{Dir: dir, MasterKey: make([]byte, 32)})
+	require.NoError(t, err)
+	defer s.Close()
+	require.ErrorIs(t, Backup(t.Context(), dir, filepath.Join(dir, "backup.db")), ErrUnfit, "within the directory it copies")
+}
+
+// TestLine: who waits for the writer is served by urgency, then in the order of coming;
+// no one waits for ever, and who gives up is forgotten.
+func TestLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var l line
+		var mu sync.Mutex
+		var order []string
+		come := func(name string, u Urgency) {
+			go func() {
+				if l.take(WithUrgency(t.Context(), u), nil) == nil {
+					mu.Lock()
+					order = append(order, name)
+					mu.Unlock()
+					l.leave()
+				}
+			}()
+			synctest.Wait()
+		}
+		require.NoError(t, l.take(t.Context(), nil))
+		come("p", Patient)
+		come("u1", Usual)
+		ctx, cancel := context.WithCancel(WithUrgency(t.Context(), Urgent))
+		gone := make(chan error)
+		go func() { gone <- l.take(ctx, nil) }()
+		synctest.Wait()
+		for i := range 20 {
+			come(fmt.Sprint("a", i), Urgent)
+		}
+		come("u2", Usual)
+		require.Equal(t, 24, l.waits())
+		cancel()
+		require.ErrorIs(t, <-gone, context.Canceled)
+		l.leave()
+		synctest.Wait()
+		require.Equal(t, "a0 a1 a2 a3 a4 a5 a6 a7 a8 a9 a10 a11 a12 a13 a14 p a15 a16 a17 a18 a19 u1 u2", strings.Join(order, " "),
+			"the sixteenth turn is for who has waited longest")
+		require.Zero(t, l.waits())
+
+		closed := make(chan struct{})
+		require.NoError(t, l.take(t.Context(), closed), "it is free again")
+		go func() { gone <- l.take(t.Context(), closed) }()
+		synctest.Wait()
+		close(closed)
+		require.ErrorIs(t, <-gone, ErrClosed)
+		require.ErrorIs(t, l.take(t.Context(), closed), ErrClosed)
+		l.leave()
+		require.NoError(t, l.take(t.Context(), nil), "who gave up has left nothing behind")
+	})
 }
