@@ -287,8 +287,8 @@ func (sched *scheduler) foldLost() {
 			continue
 		}
 		by := sched.sameLoss(id, r)
-		if len(by) == 0 {
-			by = sched.disturbing()
+		if len(by) == 0 { // a warning explains no loss
+			by = slices.DeleteFunc(sched.disturbing(), func(id string) bool { return sched.results[id].Status != conformance.Fail })
 		}
 		if len(by) > 0 {
 			sched.replace(sched.checks[i], r, by)
@@ -297,7 +297,7 @@ func (sched *scheduler) foldLost() {
 		for _, c := range sched.checks {
 			if o := sched.results[c.ID]; o != nil && o.Status == conformance.Warn && onlyLost(o) && slices.Contains(r.Symptoms, lostSymptom) {
 				for i := range r.Findings { // the check about such records knows more
-					if f := &r.Findings[i]; r.Symptoms[i] == lostSymptom && !f.Observed {
+					if f := &r.Findings[i]; i < len(r.marks) && r.marks[i].symptom == lostSymptom && !f.Observed {
 						f.Cause, f.Fix, f.Observed = o.Findings[0].Cause, o.Findings[0].Fix, o.Findings[0].Observed
 					}
 				}

@@ -197,3 +197,36 @@ func TestUndecidedIsRunAgainAlone(t *testing.T) {
 		})
 	}
 }
+
+// TestAWarningExplainsNoLoss: a record that is lost fails the run, unless a check that fails
+// as well says why.
+func TestAWarningExplainsNoLoss(t *testing.T) {
+	for by, want := range map[conformance.Status]conformance.Status{conformance.Warn: conformance.Fail, conformance.Fail: conformance.NotRun} {
+		sched := newScheduler(&Suite{}, &conformance.Options{}, []*conformance.Check{{ID: "PAR-003"}, {ID: "DUR-006"}})
+		sched.results["PAR-003"] = shown(by)
+		sched.results["DUR-006"] = shown(conformance.Fail)
+		sched.results["DUR-006"].Symptoms = []string{"changed"}
+		sched.foldLost()
+		require.Equal(t, want, sched.results["DUR-006"].Status, by)
+	}
+}
+
+// TestALossHasTheCauseOfItsCheck: the check about such records, which only warns, lends its
+// cause to each finding of a loss and is folded under the run.
+func TestALossHasTheCauseOfItsCheck(t *testing.T) {
+	sched := newScheduler(&Suite{}, &conformance.Options{}, []*conformance.Check{{ID: "DAT-002"}, {ID: "DUR-006"}})
+	warned, lost := shown(conformance.Warn), shown(conformance.Fail)
+	warned.Symptoms, warned.Findings = []string{lostSymptom}, []conformance.Finding{{Cause: "a text that cannot be stored"}}
+	lost.Symptoms = []string{lostSymptom, "changed"} // each once, however many findings there are
+	for _, symptom := range []string{lostSymptom, lostSymptom, "changed"} {
+		lost.Findings, lost.marks = append(lost.Findings, conformance.Finding{Cause: "general"}), append(lost.marks, mark{symptom: symptom})
+	}
+	sched.results["DAT-002"], sched.results["DUR-006"] = warned, lost
+	sched.foldLost()
+	require.Equal(t, conformance.NotRun, sched.results["DAT-002"].Status)
+	var causes []string
+	for _, f := range lost.Findings {
+		causes = append(causes, f.Cause)
+	}
+	require.Equal(t, []string{"a text that cannot be stored", "a text that cannot be stored", "general"}, causes)
+}
