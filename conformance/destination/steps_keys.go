@@ -69,13 +69,21 @@ func (sc *scenario) withIdentifier(id rpc.Field, n int, key, text string) (*reco
 	}
 	run, _ := strconv.ParseInt(sc.keys.Run, 16, 64)
 	text = strings.ReplaceAll(text, "{odd}", strconv.FormatInt(values.OddKey(run, n), 10))
-	if name, domain, address := strings.Cut(key, "@"); address && !strings.HasSuffix(text, ` "`) {
-		key, text = name, strings.TrimSuffix(text, `"`)+"@"+domain+`"` // an address stays one
-	}
-	text = strings.ReplaceAll(text, "{key}", key)
+	text = keyIn(text, key)
 	r = r.with(id.APIName, json.RawMessage(filled(text)))
 	r.odd.key, r.near = true, true
 	return r, nil
+}
+
+// keyIn puts a key into the text of a row. An address stays one: what the row adds stands
+// before the @, and spaces at its end behind the whole.
+func keyIn(text, key string) string {
+	if name, domain, address := strings.Cut(key, "@"); address && strings.Contains(text, "{key}") {
+		open := strings.TrimSuffix(text, `"`)
+		added := strings.TrimRight(open, " ")
+		key, text = name, added+"@"+domain+open[len(added):]+`"`
+	}
+	return strings.ReplaceAll(text, "{key}", key)
 }
 
 var fillTo = regexp.MustCompile(`\{to (\d+)\}`)
