@@ -72,9 +72,12 @@ func (sc *scenario) batchOf(r *reply) *batch {
 // sentIn reads a batch from the request of a reply, where another scenario or another
 // caller has sent it; nil where that is no batch.
 func sentIn(r *reply) *batch {
+	if r.Method != rpc.MethodSyncBatch {
+		return nil
+	}
 	root, err := wire.Parse(r.Request)
 	params := root.Get("params")
-	if err != nil || r.Method != rpc.MethodSyncBatch || !params.Get("sync_plan", "schema").Is(wire.Object) || !params.Get("records").Is(wire.Array) {
+	if err != nil || !params.Get("sync_plan", "schema").Is(wire.Object) || !params.Get("records").Is(wire.Array) {
 		return nil
 	}
 	b := &batch{object: &object{}, operation: textOf(params.Get("sync_plan", "operation")), reply: r}
