@@ -154,7 +154,7 @@ func (s *session) batch(sc *scenario, operation string, records []*record, how p
 	_, unsent := errors.AsType[unsentError](err)
 	if b.reply != nil {
 		b.read()
-		unsent = b.reply.Kind == wire.KindRefused
+		unsent = b.reply.Unsent()
 	}
 	sc.enter(entered, b, unsent)
 	if unsent {

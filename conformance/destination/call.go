@@ -147,7 +147,7 @@ func (s *session) sendOnce(ctx context.Context, check string, req request) (*rep
 	}
 	s.watch.hears(got)
 	if err := s.away(ctx, to, call, req, got); err != nil {
-		if got.Kind == wire.KindRefused {
+		if got.Unsent() {
 			err = unsentError{err}
 		}
 		return nil, err

@@ -3,6 +3,7 @@ package destination
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -60,6 +61,9 @@ func (s *session) send(ctx context.Context, check string, req request) (*reply, 
 			return nil, err
 		}
 		again, err := s.sendOnce(ctx, check, req)
+		if unsent, is := errors.AsType[unsentError](err); is {
+			err = unsent.error // the first call was sent
+		}
 		if err != nil {
 			return nil, err
 		}

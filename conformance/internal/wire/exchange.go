@@ -113,6 +113,10 @@ type Reply struct {
 // may still be wrong (KindEncoding).
 func (r *Reply) OK() bool { return r.Kind == KindNone || r.Kind == KindEncoding }
 
+// Unsent reports that no byte of the request has left: the connection was refused, and no
+// dead one was tried before it.
+func (r *Reply) Unsent() bool { return r.Kind == KindRefused && !r.Retried }
+
 // Ended reports whether an HTTP response came to an end, be it a bad one. One that began
 // and was waited for in vain shows as little as none.
 func (r *Reply) Ended() bool {

@@ -379,17 +379,24 @@ func TestCuts(t *testing.T) {
 }
 
 func TestHandlerInMemory(t *testing.T) {
+	var die func()
 	dial, stop := ServeHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/panic" {
+		switch r.URL.Path {
+		case "/panic":
 			panic("handler")
+		case "/last":
+			die()
 		}
 		_, _ = io.WriteString(w, r.RemoteAddr)
 	}))
+	die = stop
 	c := newClient(t, Options{URL: "http://memory/", Dial: dial})
+	require.Equal(t, KindClosed, c.Do(t.Context(), Call{URL: "http://memory/panic"}).Kind)
 	r := c.Do(t.Context(), Call{})
 	require.NoError(t, r.Err)
 	require.Equal(t, "127.0.0.1:1", string(r.Body))
-	require.Equal(t, KindClosed, c.Do(t.Context(), Call{URL: "http://memory/panic"}).Kind)
-	stop()
-	require.Equal(t, KindRefused, c.Do(t.Context(), Call{}).Kind)
+	r = c.Do(t.Context(), Call{URL: "http://memory/last"})
+	require.Equal(t, KindRefused, r.Kind)
+	require.False(t, r.Unsent(), "the endpoint died of it")
+	require.True(t, c.Do(t.Context(), Call{}).Unsent())
 }
