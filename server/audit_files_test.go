@@ -45,8 +45,7 @@ func TestAuditOfFiles(t *testing.T) {
 				clean = own()
 				require.True(t, clean.Clean, "%+v", clean.Findings)
 
-				text, err := os.ReadFile(file)
-				require.NoError(t, err)
+				text := contentOf(t, file)
 				if format == "csv" {
 					require.NoError(t, os.WriteFile(file, append(bytes.Clone(text), "\"torn"...), 0o600))
 				} else {

@@ -355,8 +355,7 @@ func TestRecordsOfADamagedLog(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newInPlace(t)
 			file := w.path("ledger", "sync-1", "run-2.log")
-			text, err := os.ReadFile(file)
-			require.NoError(t, err)
+			text := contentOf(t, file)
 			require.NoError(t, os.WriteFile(file, spoil(text), 0o600))
 			a := w.do("GET", "/sync_runs/2/records", w.key, nil).want(410)
 			require.Contains(t, string(a.text), "the file of its log is damaged")

@@ -115,8 +115,7 @@ func storeCells() (cells []diskCellOfService) {
 		cells = append(cells, diskCellOfService{"destkit.db-sum", harm.name, "start, mirror", "recovered: SQLite is asked instead; nothing lost", func(t *testing.T) {
 			w := newDiskWorld(t, "mirror")
 			w.stop()
-			text, err := os.ReadFile(w.path("destkit.db-sum"))
-			require.NoError(t, err)
+			text := contentOf(t, w.path("destkit.db-sum"))
 			w.put("destkit.db-sum", harm.does(text, nil))
 			require.NoError(t, w.start())
 			w.whole()
@@ -222,10 +221,9 @@ func logCells() (cells []diskCellOfService) {
 				w.kill()
 				kept := filepath.Join(t.TempDir(), "kept")
 				copyTree(t, w.dir, kept)
-				text, err := os.ReadFile(w.path("destkit.db-wal"))
-				require.NoError(t, err)
+				text := contentOf(t, w.path("destkit.db-wal"))
 				w.put("destkit.db-wal", harm.does(text, nil))
-				err = w.start()
+				err := w.start()
 				require.ErrorContains(t, err, harm.says)
 				require.ErrorContains(t, err, w.dir)
 				w.dir = kept // the log put back, with the database that goes with it
@@ -236,8 +234,7 @@ func logCells() (cells []diskCellOfService) {
 		cells = append(cells, diskCellOfService{"destkit.db", "a page of no kind, killed", "start, " + operation, "refused: the database is damaged", func(t *testing.T) {
 			w := newDiskWorld(t, operation)
 			w.kill()
-			text, err := os.ReadFile(w.path("destkit.db"))
-			require.NoError(t, err)
+			text := contentOf(t, w.path("destkit.db"))
 			w.misshape("users")
 			require.ErrorIs(t, w.start(), ErrDamaged)
 			w.put("destkit.db", text)

@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/descriptors"
+	"github.com/destkit/destkit/server/internal/runs"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/executor"
 )
@@ -166,4 +168,103 @@ func TestEndIsRecordedOnce(t *testing.T) {
 	require.NoError(t, w.s.Settle(t.Context()))
 	require.EqualValues(t, 1, runs())
 	require.Equal(t, "completed", w.do("GET", fmt.Sprintf("/sync_runs/%d", run), w.key, nil).want(200).at("data.status"))
+}
+
+// TestRunsWaitForDescriptors: where descriptors are enough for one run, one works, the
+// others are queued and take their turn, one of them is cancelled meanwhile, and the
+// figures show it.
+func TestRunsWaitForDescriptors(t *testing.T) {
+	files := descriptors.Split(4 * runs.OpenFiles)
+	w := newSyncWorld(t, func(c *Config) { c.files = files })
+	require.Less(t, files.Runs.Figures().Most, int64(2*runs.OpenFiles), "two at once do not fit")
+	var syncs, runs []int64
+	for range 4 {
+		syncs = append(syncs, w.kept(nil).id("data.id"))
+	}
+	reached, release := w.hold()
+	for _, id := range syncs {
+		runs = append(runs, w.trigger(id))
+	}
+	<-reached
+	require.Eventually(t, func() bool { return files.Runs.Figures().Waiting == 3 }, time.Minute, time.Millisecond)
+	statuses := func() map[any][]int64 {
+		all := map[any][]int64{}
+		for _, id := range runs {
+			status := w.do("GET", fmt.Sprintf("/sync_runs/%d", id), w.key, nil).want(200).at("data.status")
+			all[status] = append(all[status], id)
+		}
+		return all
+	}
+	now := statuses()
+	require.Len(t, now["working"], 1)
+	require.Len(t, now["queued"], 3)
+	text := string(w.control("GET", "/metrics", nil).want(200).text)
+	for _, line := range []string{`destkit_descriptors_used{by="runs"} 16`, `destkit_descriptors_budget{by="runs"} 24`, `destkit_descriptors_waiting{by="runs"} 3`, `destkit_descriptors_budget{by="process"} 64`, "destkit_store_changes_waiting ", "destkit_store_rows_read_total "} {
+		require.Contains(t, text, line)
+	}
+	gone := now["queued"][1]
+	w.do("POST", fmt.Sprintf("/sync_runs/%d/cancel", gone), w.key, nil).want(200)
+	require.Eventually(t, func() bool { return len(statuses()["failed"]) == 1 }, time.Minute, time.Millisecond, "it waits for nobody")
+	release()
+	w.settle()
+	require.Len(t, statuses()["completed"], 3)
+	require.Equal(t, []int64{gone}, statuses()["failed"])
+	require.Equal(t, descriptors.Figures{Most: 24}, files.Runs.Figures(), "all were given back")
+	w.s.gate.Close()
+	require.Eventually(t, func() bool { return files.Connections.Figures().Used == 0 }, time.Minute, time.Millisecond)
+}
+
+// TestTheClockMovesOnWhileRunsWait: runs that sleep on the service's clock have all
+// descriptors, and the clock that wakes them does not wait for those that wait.
+func TestTheClockMovesOnWhileRunsWait(t *testing.T) {
+	w, id := heldWorld(t, func(c *Config) { c.files = descriptors.Split(4) })
+	w.control("POST", "/clock", `{"freeze":true}`).want(200)
+	other := w.kept(nil).id("data.id")
+	for _, one := range []int64{id, other} {
+		w.do("POST", fmt.Sprintf("/syncs/%d/trigger", one), w.key, nil).want(http.StatusOK)
+	}
+	w.control("POST", "/clock", `{"advance":"1h"}`).want(200)
+	w.control("POST", "/settle", nil).want(200)
+	require.EqualValues(t, 2, w.counts().Runs["completed"])
+}
+
+// mapped are the mappings that a sync shows, each as "column > field".
+func (w *syncWorld) mapped(id int64) (out []string) {
+	w.t.Helper()
+	list := w.do("GET", fmt.Sprintf("/syncs/%d", id), w.key, nil).want(200).at("data.mappings").([]any)
+	for _, one := range list {
+		m := one.(map[string]any)
+		out = append(out, fmt.Sprint(m["from"].(map[string]any)["data"], " > ", m["to"]))
+	}
+	return out
+}
+
+// TestMappingsFollowColumns: with sync_all_properties a column that the source has
+// got or lost is in the next run, without a refresh, and the sync shows what the
+// run has made (spec 2.6).
+func TestMappingsFollowColumns(t *testing.T) {
+	w := newSyncWorld(t)
+	w.changeSource(threePeople)
+	own := []any{column("email", "email", true), column("name", "last_name", false)}
+	id := w.kept(map[string]any{"field_behavior": "sync_all_properties", "field_normalization": "match_source_names", "mappings": own}).id("data.id")
+	before := w.mapped(id)
+	require.Equal(t, []string{"email > email", "name > last_name", "id > id"}, before[:3], "they are made as it is saved")
+	w.runsThrough(id)
+	require.Equal(t, before, w.mapped(id))
+	require.NotContains(t, before, "city > city")
+
+	w.changeSource(`ALTER TABLE customers ADD COLUMN city TEXT DEFAULT 'Graz'`)
+	run := w.runsThrough(id)
+	require.Equal(t, true, run.at("data.full_sync"), string(run.text))
+	require.Contains(t, w.mapped(id), "city > city")
+
+	// What a client sends back as it was shown goes on following the source.
+	shown := w.do("GET", fmt.Sprintf("/syncs/%d", id), w.key, nil).want(200).at("data").(map[string]any)
+	for _, name := range []string{"id", "status", "created_at", "updated_at"} {
+		delete(shown, name)
+	}
+	w.do("PATCH", fmt.Sprintf("/syncs/%d", id), w.key, shown).want(200)
+	w.changeSource(`ALTER TABLE customers DROP COLUMN city`)
+	w.runsThrough(id)
+	require.Equal(t, before, w.mapped(id))
 }

@@ -40,8 +40,7 @@ func testsIn(t *testing.T, dir string) (tests map[string]bool, proofs map[string
 	names, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
 	require.NoError(t, err)
 	for _, name := range names {
-		text, err := os.ReadFile(name)
-		require.NoError(t, err)
+		text := contentOf(t, name)
 		test := ""
 		for _, found := range testOrProof.FindAllStringSubmatch(string(text), -1) {
 			if found[1] != "" {
@@ -91,8 +90,7 @@ func TestFidelityLedger(t *testing.T) {
 	}
 	require.Empty(t, open, "rows of the table without a proof")
 	for name, want := range map[string][]byte{fidelityIndex: index, fidelityPage: page} {
-		kept, err := os.ReadFile(name)
-		require.NoError(t, err)
+		kept := contentOf(t, name)
 		require.Equal(t, string(want), string(kept), "run go test ./server -run TestFidelityLedger -update")
 	}
 }
@@ -101,8 +99,7 @@ func TestFidelityLedger(t *testing.T) {
 // broken: those of its kill matrix, which make matrix measures and compares.
 func judgedChecks(t *testing.T) map[string]bool {
 	t.Helper()
-	text, err := os.ReadFile("../docs/evidence/service-kill-matrix.md")
-	require.NoError(t, err)
+	text := contentOf(t, "../docs/evidence/service-kill-matrix.md")
 	judged := map[string]bool{}
 	for _, row := range regexp.MustCompile(`(?m)^\| ([A-Z]+-\d+)[^|]*\|[^|]*\| (FAIL|WARN) `).FindAllStringSubmatch(string(text), -1) {
 		judged[row[1]] = true

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -107,3 +108,108 @@ var bomb = sync.OnceValue(func() []byte {
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+// with are changes of a sync: extra mappings beside those of syncBody.
+func with(extra ...any) func(*hostile) map[string]any {
+	return func(h *hostile) map[string]any {
+		return map[string]any{"mappings": append(syncBody(h.source, h.dest1())["mappings"].([]any), extra...)}
+	}
+}
+
+func from(typ string, data any, to string) map[string]any {
+	return map[string]any{"from": map[string]any{"type": typ, "data": data}, "to": to}
+}
+
+// deals is a sync into an object whose fields have other types than text.
+func deals(h *hostile) map[string]any {
+	id := from("column", "id", "deal_id")
+	id["is_primary_identifier"] = true
+	return map[string]any{
+		"destination_attributes": map[string]any{"connection_id": h.dest1(), "object": "deal"},
+		"mappings":               []any{id, from("column", "email", "stage"), from("column", "name", "amount")},
+	}
+}
+
+func mirror(more map[string]any) func(*hostile) map[string]any {
+	return func(*hostile) map[string]any {
+		out := map[string]any{"operation": "mirror"}
+		for key, value := range more {
+			out[key] = value
+		}
+		return out
+	}
+}
+
+// dest1 is the id of the destination.
+func (h *hostile) dest1() int64 { return h.dest }
+
+// stores demands that some record of an object holds a text.
+func stores(object, text string) func(*hostile) {
+	return func(h *hostile) {
+		h.t.Helper()
+		list, _, err := h.sim.Records(object, 0, 100)
+		require.NoError(h.t, err)
+		for _, record := range list {
+			if strings.Contains(string(record.Fields), text) {
+				return
+			}
+		}
+		require.Fail(h.t, "nothing like it is stored", "%.200q", list)
+	}
+}
+
+// badRows are sources that change, fail, or hold what cannot be sent.
+func badRows() []outcome {
+	const loop = `{% for i in (1..100000000) %}{% for j in (1..100000000) %}{% endfor %}{% endfor %}`
+	refresh := func(h *hostile, _ int64) {
+		h.do("POST", fmt.Sprintf("/destinations/%d/refresh_objects", h.dest1()), h.key, nil).want(200)
+		h.control("POST", "/settle", nil).want(200)
+	}
+	return []outcome{
+		{what: "the primary identifier is NULL", sql: `UPDATE customers SET email = NULL WHERE id = 2`},
+		{what: "the primary identifier stands twice", sql: `UPDATE customers SET email = 'ada@example.com' WHERE id = 2`},
+		{what: "a template that never ends", sync: with(from("liquid_template", loop, "first_name"))},
+		{what: "a template that divides by zero in one row", sync: with(from("liquid_template", `{{ 10 | divided_by: record['age'] }}`, "first_name")),
+			sql: `UPDATE customers SET age = id - 1`},
+		{what: "a text where a date is wanted", sync: with(from("column", "name", "birthday")), sql: `UPDATE customers SET name = '2020-02-30' WHERE id = 1; UPDATE customers SET name = '2020-02-28' WHERE id > 1`},
+		{what: "a number where a boolean is wanted", sync: with(from("column", "age", "opted_in")), sql: `UPDATE customers SET age = id - 1`},
+		{what: "an integer beyond 2^53", sync: deals, sql: `UPDATE customers SET id = 9007199254740993, name = '12345678901234567890.123456789' WHERE id = 1; UPDATE customers SET name = '1' WHERE id < 10`,
+			check: func(h *hostile) {
+				stores("deal", `9007199254740993`)(h)
+				stores("deal", `12345678901234567890.123456789`)(h)
+			}},
+		{what: "a text where a decimal is wanted", sync: deals, sql: `UPDATE customers SET name = '1' WHERE id < 3`},
+		{what: "a text that is no UTF-8", sql: `UPDATE customers SET name = CAST(x'41FF42' AS TEXT) WHERE id = 2`},
+		{what: "a text with a NUL", sql: `UPDATE customers SET name = 'A' || char(0) || 'B' WHERE id = 2`, check: stores("person", `A\u0000B`)},
+		{what: "a row of 15 MB", sql: `UPDATE customers SET name = hex(zeroblob(7500000)) WHERE id = 2`,
+			check: stores("person", strings.Repeat("0", 15_000_000))},
+		{what: "a column is gone", first: true, sql: `ALTER TABLE customers DROP COLUMN name`, heal: `ALTER TABLE customers ADD COLUMN name TEXT; UPDATE customers SET name = 'again'`},
+		{what: "the table is gone", first: true, sql: `ALTER TABLE customers RENAME TO clients`, heal: `ALTER TABLE clients RENAME TO customers`},
+		{what: "the table goes between planning and reading", do: func(h *hostile, _ int64) {
+			change := func() { h.changeSource(`ALTER TABLE customers RENAME TO clients`) }
+			h.onSpeed.Store(&change)
+		}, method: "get_sync_speed", heal: `ALTER TABLE clients RENAME TO customers`},
+		{what: "a column goes between planning and reading", do: func(h *hostile, _ int64) {
+			change := func() { h.changeSource(`ALTER TABLE customers RENAME COLUMN name TO title`) }
+			h.onSpeed.Store(&change)
+		}, method: "get_sync_speed", heal: `ALTER TABLE customers RENAME COLUMN title TO name`},
+		{what: "a mirror whose source is empty", first: true, sync: mirror(nil), sql: `DELETE FROM customers`, heal: `INSERT INTO customers (id, email, name) VALUES (9, 'ada@example.com', 'Ada')`},
+		{what: "a mirror whose source has invalid rows only", first: true, sync: mirror(nil), sql: `UPDATE customers SET email = NULL`, heal: `UPDATE customers SET email = 'ada@example.com' WHERE id = 1`},
+		{what: "a mirror whose source is empty, with allow_empty_source", first: true, sql: `DELETE FROM customers`,
+			sync: mirror(map[string]any{"advanced_configuration": map[string]any{"allow_empty_source": true}})},
+		{what: "the destination no longer has the object", first: true, method: "list_objects", do: refresh,
+			bad: over(func(r []byte) []byte { return bytes.Replace(r, []byte(`"person"`), []byte(`"account"`), 1) })},
+		{what: "the destination had lost the object when it was asked last", first: true, method: "list_objects",
+			do: func(h *hostile, id int64) {
+				refresh(h, id)
+				h.control("POST", "/settle", nil).want(200)
+				h.armed.Store(false)
+			},
+			bad: over(func(r []byte) []byte { return bytes.Replace(r, []byte(`"person"`), []byte(`"account"`), 1) })},
+		{what: "the destination no longer has a field that may be the identifier", first: true, method: "list_fields", do: refresh,
+			bad: over(func(r []byte) []byte {
+				return []byte(strings.ReplaceAll(string(r), `"identifier":true`, `"identifier":false`))
+			})},
+		{what: "the destination cannot be planned any more", first: true, method: "list_objects", do: refresh, bad: says(500, "oops")},
+	}
+}

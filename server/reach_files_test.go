@@ -98,8 +98,7 @@ func TestSecretsUnderOtherNames(t *testing.T) {
 	require.NoError(t, store.Backup(t.Context(), dir, backup))
 	var snapshot bytes.Buffer
 	require.NoError(t, w.s.Snapshot(t.Context(), &snapshot))
-	header, err := os.ReadFile(backup)
-	require.NoError(t, err)
+	header := contentOf(t, backup)
 	for name, path := range map[string]string{
 		"password":              put("smtp.txt", []byte("password-of-mail\n")),
 		"older password":        put("smtp.txt.old", []byte("password-of-mail\n")),

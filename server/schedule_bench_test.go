@@ -40,8 +40,7 @@ var residentPeak = regexp.MustCompile(`VmHWM:\s+(\d+) kB`)
 
 // peak is the most memory of this process since forgetPeak.
 func peak(b testing.TB) float64 {
-	text, err := os.ReadFile("/proc/self/status")
-	require.NoError(b, err)
+	text := contentOf(b, "/proc/self/status")
 	kB, err := strconv.ParseFloat(string(residentPeak.FindSubmatch(text)[1]), 64)
 	require.NoError(b, err)
 	return kB / 1024

@@ -3,9 +3,12 @@ package server
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/server/internal/store"
 )
 
 // scheduled makes a sync with a schedule and tells its runs as they were due.
@@ -105,4 +108,25 @@ func TestGeneratedChangesOfASync(t *testing.T) {
 		"rows": 1, "changes": map[string]any{"every": "soon", "inserts": -1},
 	}})).want(400).problems()
 	require.Len(t, bad, 2, "%v", bad)
+}
+
+// TestLooksHoldNoLockOverTheStore: who looks at what falls due waits for a change that
+// is being made, and that change may ask whether schedules were taken up. In memory the
+// store has one connection.
+func TestLooksHoldNoLockOverTheStore(t *testing.T) {
+	p := newWorld(t).s.schedule
+	looked := make(chan struct{})
+	require.NoError(t, p.Shared.Store.Update(t.Context(), func(*store.Tx) error {
+		go func() { defer close(looked); p.Look() }()
+		for p.Looking.TryLock() { // until the look has begun
+			p.Looking.Unlock()
+			runtime.Gosched()
+		}
+		for range 100 {
+			runtime.Gosched() // it comes to ask the store
+			require.True(t, p.TakenUp())
+		}
+		return nil
+	}))
+	<-looked
 }

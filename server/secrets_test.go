@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -45,8 +44,7 @@ func TestNoSecretAnywhere(t *testing.T) {
 	files := 0
 	require.NoError(t, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.Type().IsRegular() {
-			text, err := os.ReadFile(path)
-			require.NoError(t, err)
+			text := contentOf(t, path)
 			haystack.Write(text)
 			files++
 		}

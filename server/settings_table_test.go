@@ -129,8 +129,7 @@ func requestKeys(t *testing.T) map[string]map[string]string {
 // together: no setting is taken whose effect is not said, and no test is named
 // that is not there.
 func TestSettings(t *testing.T) {
-	text, err := os.ReadFile(settingsFile)
-	require.NoError(t, err)
+	text := contentOf(t, settingsFile)
 	var document settingsDocument
 	require.NoError(t, yamldoc.Decode(settingsFile, text, &document))
 	keys, tests, judged := requestKeys(t), map[string]map[string]bool{}, judgedChecks(t)
@@ -173,7 +172,6 @@ service ignores them. The page about
 	if *updateLedger {
 		require.NoError(t, os.WriteFile(settingsPage, page.Bytes(), 0o644))
 	}
-	kept, err := os.ReadFile(settingsPage)
-	require.NoError(t, err)
+	kept := contentOf(t, settingsPage)
 	require.Equal(t, page.String(), string(kept), "run go test ./server -run TestSettings$ -update")
 }

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -138,8 +137,7 @@ func TestStartFromSnapshot(t *testing.T) {
 
 	backup := filepath.Join(t.TempDir(), "backup.db")
 	require.NoError(t, store.Backup(t.Context(), p.s.config.Dir, backup))
-	text, err := os.ReadFile(backup)
-	require.NoError(t, err)
+	text := contentOf(t, backup)
 	third := newWorld(t, func(c *Config) {
 		inDir(t)(c)
 		c.Restore = bytes.NewReader(text)

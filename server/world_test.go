@@ -338,3 +338,11 @@ func (w *world) newSync() int64 {
 }
 
 func writeFile(path string, text []byte) error { return os.WriteFile(path, text, 0o600) }
+
+// contentOf is what a file holds.
+func contentOf(t testing.TB, file string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	return text
+}

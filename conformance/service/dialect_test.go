@@ -14,8 +14,7 @@ import (
 // TestLiveDialect: each named difference is reported by its name, and none as a
 // failure.
 func TestLiveDialect(t *testing.T) {
-	cat, err := conformance.LoadCatalogue(conformance.SuiteService)
-	require.NoError(t, err)
+	cat := catalogueOf(t, conformance.SuiteService)
 	b := serving(t, server.Config{Dialect: server.DialectLive})
 	b.opts.Dialect = "live"
 	for _, c := range cat.Checks {

@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/engine"
+	"github.com/destkit/destkit/conformance/service"
 	"github.com/destkit/destkit/internal/matrixtest"
 	"github.com/destkit/destkit/server/testdata/violation"
 )
@@ -94,8 +96,7 @@ func serveFor(t *testing.T, area string, violations ...string) *bench {
 
 // TestEveryCheckIsKilled: a check that nothing breaks proves nothing.
 func TestEveryCheckIsKilled(t *testing.T) {
-	cat, err := conformance.LoadCatalogue(conformance.SuiteService)
-	require.NoError(t, err)
+	cat := catalogueOf(t, conformance.SuiteService)
 	killed := map[string]bool{}
 	for _, v := range violation.All() {
 		_, known := cat.Check(matrixtest.CheckOf(v.ID))
@@ -128,4 +129,82 @@ func explain(r *conformance.Report) string {
 		}
 	}
 	return b.String()
+}
+
+// sharedCode is what every cell rests on.
+var sharedCode = []string{"conformance/*.go", "conformance/service/*.go", "server/", "openapi/"}
+
+// checkCells are cells of one check each: its feature, its steps and what breaks it.
+func checkCells(t *testing.T, checks []*conformance.Check) []matrixtest.Cell {
+	t.Helper()
+	steps := matrixtest.ReadFiles(t, "conformance/service/steps_*.go")
+	violations := matrixtest.ReadFiles(t, "server/*/violation/*.go")
+	cells := make([]matrixtest.Cell, len(checks))
+	for i, c := range checks {
+		broken := violations.Holding(`"` + c.ID)
+		cells[i] = matrixtest.Cell{Name: c.ID, Files: slices.Concat([]string{"features/" + c.File}, steps.Defining(c.Steps), broken)}
+	}
+	return cells
+}
+
+// violationCells are cells of one violation each.
+func violationCells(t *testing.T, violations []string) []matrixtest.Cell {
+	t.Helper()
+	cat := catalogueOf(t, conformance.SuiteService)
+	byID := map[string]matrixtest.Cell{}
+	for i, cell := range checkCells(t, cat.Checks) {
+		byID[cat.Checks[i].ID] = cell
+	}
+	cells := make([]matrixtest.Cell, len(violations))
+	for i, id := range violations {
+		cells[i] = matrixtest.Cell{Name: id, Files: byID[matrixtest.CheckOf(id)].Files}
+		require.GreaterOrEqual(t, len(cells[i].Files), 3, "%s: a feature, steps and a violation", id)
+	}
+	return cells
+}
+
+// TestStepsAreKnown: each step of the catalogue has one meaning.
+func TestStepsAreKnown(t *testing.T) {
+	b := serve(t)
+	require.Empty(t, service.SuiteOf(t, b.target, b.opts).Undefined())
+}
+
+// TestMatrixNegatedClaimsFail: on the clean service the opposite of each claim is
+// false, so that no claim is empty words.
+func TestMatrixNegatedClaimsFail(t *testing.T) {
+	cat := catalogueOf(t, conformance.SuiteService)
+	b, short := serve(t), serveImpatient(t)
+	suites := map[bool]*engine.Suite{false: service.SuiteOf(t, b.target, b.opts), true: service.SuiteOf(t, short.target, short.opts)}
+	same := func(source string) string { return source }
+	runs := matrixtest.Sample(t, sharedCode, checkCells(t, cat.Checks))
+	for i, c := range cat.Checks {
+		if c.Level == conformance.Info || !runs[i] {
+			continue
+		}
+		t.Run(c.ID, func(t *testing.T) {
+			for _, claim := range c.Claims() {
+				r := suites[strings.HasPrefix(c.ID, "TOUT-")].Try(t.Context(), c.ID, same, claim)
+				require.Equal(t, conformance.Fail, r.Status, "%s: %s", claim, r.Reason)
+			}
+		})
+	}
+}
+
+// TestAreas: the ids of a feature share their prefix, and no other feature has it:
+// a violation is judged with the checks of its area.
+func TestAreas(t *testing.T) {
+	cat := catalogueOf(t, conformance.SuiteService)
+	other := catalogueOf(t, conformance.SuiteDestination)
+	areas := map[string]string{}
+	for _, c := range other.Checks {
+		prefix, _, _ := strings.Cut(c.ID, "-")
+		areas[prefix] = c.Area
+	}
+	for _, c := range cat.Checks {
+		prefix, _, _ := strings.Cut(c.ID, "-")
+		if areas[prefix] == "" {
+			areas[prefix] = c.Area
+		}
+		require.Equal(t, areas[prefix], c.Area, "%s shares its prefix with another feature", c.ID)
+	}
 }

@@ -49,8 +49,7 @@ var mustBeJudged = regexp.MustCompile(`\d|(?i:\bheader\b|\bstatus\b)`)
 // TestSentences holds the map whole: every sentence that binds a service is
 // judged, or it is said why it cannot be.
 func TestSentences(t *testing.T) {
-	cat, err := conformance.LoadCatalogue(conformance.SuiteService)
-	require.NoError(t, err)
+	cat := catalogueOf(t, conformance.SuiteService)
 	named, binding, excluded := map[string]bool{}, 0, 0
 	for _, section := range loadSentences(t).Sections {
 		for i, s := range section.Sentences {

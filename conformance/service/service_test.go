@@ -7,6 +7,7 @@ import (
 	"log"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"testing"
 	"time"
 
@@ -126,4 +127,42 @@ func TestMatrixCleanService(t *testing.T) {
 	require.Empty(t, tripped(r))
 	require.Empty(t, r.Residue.Refused)
 	require.Equal(t, want, r.Verdict, r.Summary)
+}
+
+// emulating lets a service keep the records of emulated destinations in
+// simulators in memory, as the program does.
+func emulating(t *testing.T, config server.Config) server.Config {
+	var mu sync.Mutex
+	open := map[string]*destsim.Sim{}
+	t.Cleanup(func() {
+		for _, sim := range open {
+			sim.Close()
+		}
+	})
+	config.Emulate = func(key string, objects []server.EmulatedObject) (*server.Emulated, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		sim := open[key]
+		if sim == nil {
+			var simulated destsim.Config
+			for _, o := range objects {
+				simulated.Objects = append(simulated.Objects, destsim.Described(o.Object, o.Operations, o.Fields))
+			}
+			var err error
+			if sim, err = destsim.New(simulated); err != nil {
+				return nil, err
+			}
+			open[key] = sim
+		}
+		return &server.Emulated{Endpoint: sim, Snapshot: sim.Snapshot, Restore: sim.Restore, Records: sim.RecordsJSON}, nil
+	}
+	return config
+}
+
+// catalogueOf is the catalogue of checks of a suite.
+func catalogueOf(t *testing.T, suite string) *conformance.Catalogue {
+	t.Helper()
+	cat, err := conformance.LoadCatalogue(suite)
+	require.NoError(t, err)
+	return cat
 }

@@ -1,16 +1,20 @@
 package executor
 
 import (
+	"context"
 	"net/http/httptrace"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/source/rowsort"
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/sync/clock"
 )
 
 // TestFirstBytesKeepTheLimits: by the clock of the one who writes them there is
@@ -92,4 +96,100 @@ func TestAnotherIdentifierDropsTheState(t *testing.T) {
 	require.True(t, o.FullSync)
 	require.Equal(t, [8]int64{10, 10, 0, 0, 10, 10, 0, 0}, counts(o), "no delete of old keys under a new name")
 	require.Zero(t, w.sync().Processed)
+}
+
+func TestBackoffDoublesUpToItsCap(t *testing.T) {
+	b := Backoff{}.withDefaults()
+	most := func() float64 { return 0 }
+	var waits []time.Duration
+	for try := 2; try < 10; try++ {
+		waits = append(waits, b.before(try, most)/time.Second)
+	}
+	require.Equal(t, []time.Duration{1, 2, 4, 8, 16, 32, 60, 60}, waits)
+	require.Equal(t, 750*time.Millisecond, b.before(2, func() float64 { return 1 }))
+}
+
+// TestRunsShareTheMemoryOfBatches: with many runs at work none has more on its way than
+// its share, but for one batch.
+func TestRunsShareTheMemoryOfBatches(t *testing.T) {
+	c := clock.New(time.Now)
+	defer c.Close()
+	sharing.Add(16)
+	defer sharing.Add(-16)
+	var r room
+	batches := newSemaphore(c, "test", 50)
+	require.LessOrEqual(t, int64(copies*batchBytes(50)), share())
+	var most atomic.Int64
+	for range 200 {
+		done := r.admit(t.Context(), batches, batchBytes(50))
+		most.Store(max(most.Load(), r.flying.Load()))
+		require.NoError(t, batches.do(t.Context(), func(context.Context) { done() }))
+	}
+	batches.wait(t.Context())
+	require.Zero(t, r.flying.Load())
+	require.LessOrEqual(t, most.Load(), share())
+}
+
+// TestWideRunsTakeTurns: the second waits until the first has ended, or until it is
+// told to stop.
+func TestWideRunsTakeTurns(t *testing.T) {
+	c := clock.New(time.Now)
+	defer c.Close()
+	e := New(Options{Clock: c})
+	first, second := &room{runs: e.runs, wides: e.wide}, &room{runs: e.runs, wides: e.wide}
+	require.NoError(t, first.widen(t.Context()))
+	require.NoError(t, first.widen(t.Context()), "it has the place")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, second.widen(ctx), context.Canceled)
+	second.leaveWide() // gives nothing back that it has not got
+	require.False(t, e.wide.has(1))
+	first.leaveWide()
+	require.NoError(t, second.widen(t.Context()))
+	second.leaveWide()
+	require.True(t, wide([][]byte{make([]byte, rowsort.WideRow), {1}}))
+	require.False(t, wide([][]byte{make([]byte, rowsort.WideRow)}))
+}
+
+// TestACrewServesThoseWhoWait, and the end of all is waited for.
+func TestACrewServesThoseWhoWait(t *testing.T) {
+	c := clock.New(nil)
+	t.Cleanup(c.Close)
+	w := newSemaphore(c, "test", 2)
+	held, open := make(chan struct{}, 10), make(chan struct{})
+	fn := func(context.Context) {
+		held <- struct{}{}
+		<-open
+	}
+	queued := func(n int) func() bool {
+		return func() bool {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			return len(w.queue) == n
+		}
+	}
+	require.NoError(t, w.do(t.Context(), fn))
+	require.NoError(t, w.do(t.Context(), fn))
+	<-held
+	<-held
+	added, waited := make(chan error), make(chan struct{})
+	go func() { added <- w.do(context.Background(), fn) }()
+	require.Eventually(t, queued(1), time.Minute, time.Millisecond)
+	go func() {
+		w.wait(context.Background())
+		close(waited)
+	}()
+	require.Eventually(t, queued(2), time.Minute, time.Millisecond)
+	open <- struct{}{}
+	require.NoError(t, <-added)
+	<-held
+	require.True(t, w.busy())
+	select {
+	case <-waited:
+		require.Fail(t, "one is still on its way")
+	default:
+	}
+	close(open)
+	<-waited
+	require.False(t, w.busy())
 }

@@ -3,11 +3,15 @@ package executor
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/destsim"
+	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/sync/clock"
 	"github.com/destkit/destkit/server/internal/sync/destination"
 	"github.com/destkit/destkit/server/internal/sync/pace"
@@ -139,4 +143,73 @@ func TestWaitingAttemptsEndWithTheRun(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 	require.ErrorIs(t, context.Cause(ctx), ErrStop)
 	require.Equal(t, 1, calls)
+}
+
+func TestABatchThatIsRefusedAsAWholeIsSplit(t *testing.T) {
+	for _, bad := range [][]int{{1}, {64}, {33, 34}, {1, 2, 3, 4, 5}} {
+		t.Run(fmt.Sprint(bad), func(t *testing.T) {
+			w := newWorld(t, setup{sim: destsim.Config{Speed: rpc.Speed{MaximumBatchSize: 64, MaximumParallelBatches: 1, MaximumRecordsPerSecond: 1_000_000}}})
+			w.fill(1, 64)
+			for _, id := range bad {
+				w.arm(destsim.Fault{Kind: "rpc_error", Message: "cannot take this", When: destsim.Trigger{Method: syncBatch, Identifier: api.Raw(id)}})
+			}
+			o := w.sync()
+			require.Equal(t, api.RunCompleted, o.Status, "%+v", o)
+			require.Equal(t, int64(len(bad)), o.Failed, "only the bad ones fail")
+			require.Equal(t, int64(64-len(bad)), o.Updated)
+		})
+	}
+}
+
+func TestAnEndpointThatRefusesEverythingIsNotAskedForEver(t *testing.T) {
+	w := newWorld(t, setup{sim: destsim.Config{Speed: rpc.Speed{MaximumBatchSize: 1000, MaximumParallelBatches: 4, MaximumRecordsPerSecond: 1_000_000}}})
+	w.fill(1, 100_000)
+	w.arm(destsim.Fault{Kind: "rpc_error", Message: "closed today", Code: -32001, When: destsim.Trigger{Method: syncBatch}})
+	o := w.sync()
+	require.Equal(t, CodeRPC, o.Code)
+	require.Contains(t, o.Message, "-32001")
+	require.Contains(t, o.Message, "closed today")
+	require.Less(t, o.Calls, int64(400))
+	require.True(t, o.Transient)
+}
+
+// TestPlanningIsTriedAgain: with the waits of every other call, and the error of
+// the last try in the end (spec 4.2, rule 4).
+func TestPlanningIsTriedAgain(t *testing.T) {
+	s := time.Second
+	malformed := &destination.CallError{Outcome: destination.OutcomeMalformed, Message: "no objects"}
+	limit := &destination.CallError{Outcome: destination.OutcomeLimit}
+	for name, tc := range map[string]struct {
+		failures []error
+		at       []time.Duration
+		want     error
+	}{
+		"at once":              {nil, []time.Duration{0}, nil},
+		"the third time":       {[]error{malformed, malformed}, []time.Duration{0, s, 3 * s}, nil},
+		"never":                {[]error{malformed, malformed, malformed}, []time.Duration{0, s, 3 * s}, malformed},
+		"no room in the limit": {[]error{limit, limit, limit, limit}, []time.Duration{0, s, 3 * s, 7 * s, 15 * s}, nil},
+		"a fault of ours":      {[]error{context.DeadlineExceeded}, []time.Duration{0}, context.DeadlineExceeded},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := persisting(t, Backoff{}).e
+			began := e.options.Clock.Now()
+			var at []time.Duration
+			ended := make(chan error, 1)
+			ctx, done := e.options.Clock.Work(t.Context(), "planning")
+			go func() {
+				defer done()
+				ended <- e.Ask(ctx, 7, func(context.Context) error {
+					at = append(at, e.options.Clock.Now().Sub(began))
+					if len(at) > len(tc.failures) {
+						return nil
+					}
+					return tc.failures[len(at)-1]
+				})
+			}()
+			_, err := e.options.Clock.Advance(t.Context(), time.Hour)
+			require.NoError(t, err)
+			require.Equal(t, tc.want, <-ended)
+			require.Equal(t, tc.at, at)
+		})
+	}
 }

@@ -3,15 +3,20 @@ package server
 import (
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/internal/connector"
 	"github.com/destkit/destkit/internal/source"
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/sync/destination"
 	"github.com/destkit/destkit/server/internal/sync/destination/catalogue"
 )
 
@@ -24,8 +29,7 @@ const (
 // TestEmulationPage holds the tables of the page to the catalogues, and its
 // example to the service.
 func TestEmulationPage(t *testing.T) {
-	text, err := os.ReadFile(emulationPage)
-	require.NoError(t, err)
+	text := contentOf(t, emulationPage)
 	before, rest, found := strings.Cut(string(text), emulationStart)
 	require.True(t, found)
 	w := newWorld(t)
@@ -120,4 +124,84 @@ func emulatedDestinations() string {
 		}
 	}
 	return out + "\n"
+}
+
+// emulator keeps the records of emulated destinations in simulators in memory,
+// as the program does.
+func emulator(t testing.TB) destination.Emulator {
+	var mu sync.Mutex
+	open := map[string]*destsim.Sim{}
+	t.Cleanup(func() {
+		for _, sim := range open {
+			sim.Close()
+		}
+	})
+	return func(key string, objects []catalogue.EmulatedObject) (*destination.Emulated, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		sim := open[key]
+		if sim == nil {
+			var err error
+			var config destsim.Config
+			for _, o := range objects {
+				config.Objects = append(config.Objects, destsim.Described(o.Object, o.Operations, o.Fields))
+			}
+			if sim, err = destsim.New(config); err != nil {
+				return nil, err
+			}
+			open[key] = sim
+		}
+		return &destination.Emulated{Endpoint: sim, Snapshot: sim.Snapshot, Restore: sim.Restore, Records: sim.RecordsJSON}, nil
+	}
+}
+
+// TestFrontPage: who opens the address finds the way, as a person or as a program,
+// and no token.
+func TestFrontPage(t *testing.T) {
+	w := newWorld(t, func(c *Config) { c.Dialect, c.Version = DialectLive, "v9" })
+	const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+	for name, tc := range map[string]struct {
+		path, accept, kind string
+	}{
+		"a browser":               {"/", browser, "text/html; charset=utf-8"},
+		"a browser at the API":    {api.BasePath, browser, "text/html; charset=utf-8"},
+		"a program":               {"/", "*/*", "application/json; charset=utf-8"},
+		"no wish":                 {"/", "", "application/json; charset=utf-8"},
+		"both, JSON first":        {"/", "text/html;q=0.5, application/json", "application/json; charset=utf-8"},
+		"no page":                 {"/", "text/html;q=0, */*", "application/json; charset=utf-8"},
+		"a wish that is no media": {"/", ";;;", "application/json; charset=utf-8"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := httptest.NewRequest("GET", "http://127.0.0.1:8080"+tc.path, nil)
+			r.Header.Set("Accept", tc.accept)
+			recorder := httptest.NewRecorder()
+			w.s.ServeHTTP(recorder, r)
+			h := recorder.Header()
+			require.Equal(t, 200, recorder.Code)
+			require.Equal(t, tc.kind, h.Get("Content-Type"))
+			for _, part := range []string{
+				"http://127.0.0.1:8080/api/v1", "http://127.0.0.1:8080/openapi.yaml", "http://127.0.0.1:8080/_control", "http://127.0.0.1:8080/healthz",
+				"live", "v9", "new-token", "docs/service.md",
+			} {
+				require.Contains(t, recorder.Body.String(), part)
+			}
+			require.NotContains(t, recorder.Body.String(), w.key)
+			require.NotContains(t, recorder.Body.String(), w.pat)
+			require.Less(t, recorder.Body.Len(), 8<<10)
+			require.Contains(t, h.Get("Content-Security-Policy"), "default-src 'none'")
+			require.Equal(t, []string{"no-cache", "Accept", "nosniff"}, []string{h.Get("Cache-Control"), h.Get("Vary"), h.Get("X-Content-Type-Options")})
+			r.Header.Set("If-None-Match", h.Get("ETag"))
+			again := httptest.NewRecorder()
+			w.s.ServeHTTP(again, r)
+			require.Equal(t, 304, again.Code)
+			require.Empty(t, again.Body.String())
+		})
+	}
+	require.Equal(t, "v1", w.do("GET", "", "", nil).want(200).at("data.version"), "programs get the version from the API")
+	evil := httptest.NewRequest("GET", "/", nil)
+	evil.Host = `x"><script>alert(1)</script>`
+	evil.Header.Set("Accept", browser)
+	require.NotContains(t, string(w.send(evil).want(200).text), "<script>")
+	require.Equal(t, "GET", w.send(httptest.NewRequest("POST", "/", nil)).want(405).header.Get("Allow"))
+	w.send(httptest.NewRequest("GET", "/nothing", nil)).want(404)
 }
