@@ -156,7 +156,7 @@ func (s *session) sendOnce(ctx context.Context, check string, req request) (*rep
 	r := &reply{Reply: got, ID: req.id, Method: req.method, Object: req.object, Plain: req.plain, Replica: replica}
 	r.Parse(&s.trees)
 	if to := s.redirect(got, req); to != "" {
-		s.observed(req, r)
+		s.saw(req, r)
 		req.url, req.hops = to, req.hops+1
 		next, err := s.sendOnce(ctx, check, req)
 		if next != nil {
@@ -246,4 +246,12 @@ func (sc *scenario) release() {
 		sc.wide.Release(sc.reserved)
 	}
 	sc.reserved = 0
+}
+
+// saw shows a reply to what looks at every exchange of the run.
+func (s *session) saw(req request, r *reply) *reply {
+	if r != nil && s.seen != nil {
+		s.seen(req, r)
+	}
+	return r
 }

@@ -70,7 +70,7 @@ func (sc *scenario) end() error {
 	err := sc.endHooks()
 	sc.count()
 	if sc.Held() != nil && sc.hookAsked && !sc.shown(sc.object) {
-		sc.note("the read-back hook has shown no record of %s in this run yet: the hook itself may be at fault", sc.object)
+		sc.Note("the read-back hook has shown no record of %s in this run yet: the hook itself may be at fault", sc.object)
 	}
 	return err
 }

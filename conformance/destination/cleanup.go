@@ -253,7 +253,7 @@ func (s *session) cleanJournal(ctx context.Context, path string) (res *conforman
 	if len(c.objects) == 0 && !s.opts.Hooks.Cleanup.Set() {
 		return nil, fmt.Errorf("read the objects of the endpoint: %s", s.redactor.String(c.first.Failure()))
 	}
-	s.catalog = c
+	s.found(c)
 	res = &conformance.Residue{Journal: path, Refused: []conformance.Leftover{}, Unknown: []conformance.Leftover{}}
 	s.cleanKeys(ctx, 0, true, res)
 	return res, nil

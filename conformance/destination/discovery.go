@@ -220,3 +220,6 @@ func (o *object) identifier() (rpc.Field, error) {
 }
 
 func (o *object) String() string { return fmt.Sprintf("object %q", o.APIName) }
+
+// found keeps what discovery found, nil when that is nothing.
+func (s *session) found(c *catalog) { s.catalog, s.known = c, c != nil }

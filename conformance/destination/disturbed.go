@@ -44,7 +44,7 @@ func isDisturbance(r *reply) bool {
 func (s *session) send(ctx context.Context, check string, req request) (*reply, error) {
 	first, err := s.sendOnce(ctx, check, req)
 	if err != nil || !isDisturbance(first) || !req.repeatable() || s.watch.expected() {
-		return s.observed(req, first), err
+		return s.saw(req, first), err
 	}
 	kind := first.Symptom()
 	s.disturbed.mu.Lock()
@@ -78,7 +78,7 @@ func (s *session) send(ctx context.Context, check string, req request) (*reply, 
 			break
 		}
 		s.disturbed.add(first)
-		return s.observed(req, again), nil
+		return s.saw(req, again), nil
 	}
 	s.disturbed.mu.Lock()
 	defer s.disturbed.mu.Unlock()
@@ -86,7 +86,7 @@ func (s *session) send(ctx context.Context, check string, req request) (*reply, 
 		s.disturbed.lasting = map[string]bool{}
 	}
 	s.disturbed.lasting[kind] = true
-	return s.observed(req, first), nil
+	return s.saw(req, first), nil
 }
 
 // add keeps a reply that a repeat has changed.
@@ -143,7 +143,7 @@ func (sc *scenario) answeredFirst() error {
 	}
 	n := len(sc.disturbed.replies)
 	if n == lost && lost < fewLostAnswer {
-		return sc.held()
+		return sc.Held()
 	}
 	var parts []string
 	for _, what := range slices.Sorted(maps.Keys(count)) {
@@ -157,7 +157,7 @@ func (sc *scenario) answeredFirst() error {
 		sc.Explain(func(s string) bool { return s == symptomDisturbed },
 			"a platform, gateway or balancer answers "+quantity.List(slices.Sorted(maps.Keys(count)))+" in place of the endpoint now and then: its workers are full or restart, or it has a limit below the one that is declared.", false)
 	}
-	return sc.held()
+	return sc.Held()
 }
 
 const symptomDisturbed = "a disturbance that passes"

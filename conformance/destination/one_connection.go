@@ -79,7 +79,7 @@ func (sc *scenario) servesOneConnection() error {
 	}, symptomOneConnection, []conformance.Exchange{sc.queued.Exchange()})
 	sc.Explain(func(s string) bool { return s == symptomOneConnection },
 		"one worker serves a connection until its end: a connection that is kept for the next call keeps out all others.", true)
-	return sc.held()
+	return sc.Held()
 }
 
 // needsSecondConnection ends a check of what happens at the same time where nothing does.

@@ -176,7 +176,7 @@ func (s *session) away(ctx context.Context, to *wire.Client, call *underWay, req
 	w.mu.Lock()
 	alone, off, waiting, suspects := w.most <= 1, w.off > 0, w.waiting(), slices.Clone(w.calls)
 	w.mu.Unlock()
-	if off || s.catalog == nil || !lost(got, req) {
+	if off || !s.known || !lost(got, req) {
 		return nil
 	}
 	silent, name := got.Kind == wire.KindTimeout, call.name

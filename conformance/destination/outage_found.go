@@ -104,7 +104,7 @@ func (sc *scenario) stayedUp() error {
 	sc.blameLargeBatches(outages)
 	sc.Explain(func(symptom string) bool { return symptom == symptomSilent },
 		"what the call took, the only worker, a lock or a connection of a pool, is never given back: give it back on every path, and put a time limit on all that a call waits for.", true)
-	return sc.held()
+	return sc.Held()
 }
 
 // blameLargeBatches names the candidates where a batch of many records was under way alone.

@@ -35,18 +35,12 @@ func (o *overall) begin(s *session, checks []*conformance.Check) (err error) {
 		// What is about time or pace is judged by calls that are alone.
 		return !rules.Decides(c.ID) || c.Acquit || c.Load || strings.HasPrefix(c.ID, "TLS-")
 	}))
+	s.seen = s.observe
 	return err
 }
 
 // observe looks at one reply of the run. Calls that the judge itself cut short, or that
 // did not go to the endpoint as it was given, say nothing of others.
-func (s *session) observed(req request, r *reply) *reply {
-	if r != nil {
-		s.observe(req, r)
-	}
-	return r
-}
-
 func (s *session) observe(req request, r *reply) {
 	if s.overall.rules == nil || req.url != "" || req.plain || req.conn != nil || req.cutAtOnce || req.cutReply > 0 || req.cutRequest > 0 {
 		return

@@ -42,7 +42,7 @@ func (s *session) makePlan(ctx context.Context) (*conformance.PlanReport, error)
 	if silent != "" {
 		return nil, errors.New(silent)
 	}
-	s.catalog = c
+	s.found(c)
 	if err := s.checkFixtures(); err != nil {
 		return nil, err
 	}

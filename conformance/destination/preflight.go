@@ -36,18 +36,18 @@ func (s *session) preflight(ctx context.Context, r *conformance.Report) {
 		}
 		return
 	}
-	s.catalog = c
+	s.found(c)
 	if s.queued != nil {
 		r.Notes = append(r.Notes, oneConnection+" (PAR-001): all calls of this run are made one after the other")
 	}
 	if p := s.nothingToJudge(ctx, c); p != nil {
-		s.catalog = nil
+		s.found(nil)
 		r.Problems = append(r.Problems, *p)
 		return
 	}
 	switch {
 	case silent != "":
-		s.catalog = nil
+		s.found(nil)
 		r.Problems = append(r.Problems, conformance.Problem{
 			Kind: "unreachable", ExitStatus: 3, Message: silent,
 			Fix: "check the URL, that this process runs too, and that this machine may reach it",

@@ -57,7 +57,7 @@ func (sc *scenario) sendsQualifying(n int, which, how string) error {
 		if p.existing {
 			creating := sc.object.creating()
 			if creating == "" {
-				sc.note("%s is not judged: the object has no operation that creates records", p)
+				sc.Note("%s is not judged: the object has no operation that creates records", p)
 				continue
 			}
 			full, err := sc.make(n, creating, rpc.Field{}, &sending{})
@@ -139,12 +139,12 @@ func (sc *scenario) operationsAccept() error {
 		yes, no, refusal, where := sc.accepted(s)
 		switch {
 		case yes > 0 || no == 0:
-			sc.proof("%s: %d accepted", p, yes)
+			sc.Proof("%s: %d accepted", p, yes)
 			if no > 0 && !sc.refusedAmongOthers(s) {
-				sc.note("%s: %d of %d were refused: %s", p, no, yes+no, foreign.Clip(refusal, 200))
+				sc.Note("%s: %d of %d were refused: %s", p, no, yes+no, foreign.Clip(refusal, 200))
 			}
 		case p.existing && !sc.wasCreated(s):
-			sc.note("%s is not judged: no record was created for it", p)
+			sc.Note("%s is not judged: no record was created for it", p)
 		case sc.wideKeys(s, refusal):
 			if sc.keysTooWide == "" {
 				sc.keysTooWide = fmt.Sprintf("%s: %s refused, perhaps for their identifiers, which are integers beyond 32 bits: %s", p, allRecords(no), foreign.Clip(refusal, 200))
@@ -158,7 +158,7 @@ func (sc *scenario) operationsAccept() error {
 				fmt.Sprintf("%s refused: %s", allRecords(no), foreign.Clip(refusal, 300)), where)
 		}
 	}
-	if err := sc.held(); err != nil {
+	if err := sc.Held(); err != nil {
 		return err
 	}
 	if sc.keysTooWide != "" {
@@ -266,7 +266,7 @@ func (sc *scenario) leastPlanWorks() error {
 				sc.brokenAs("empty statement", s.operation, p.String()+" accepted, or refused with a reason, also where nothing but the identifier and what is required is mapped", allRecords(no)+" refused: "+foreign.Clip(refusal, 200), where)
 				sc.ExplainAs(func(s string) bool { return s == "empty statement" }, cause.Text, cause.Fix, false)
 			case sc.changesNothing(s):
-				sc.note("%s that maps nothing to change is refused: %s", p, foreign.Clip(refusal, 200))
+				sc.Note("%s that maps nothing to change is refused: %s", p, foreign.Clip(refusal, 200))
 			}
 			continue
 		}
@@ -284,7 +284,7 @@ func (sc *scenario) leastPlanWorks() error {
 		sc.brokenAs("refused plan", s.operation, p.String()+" accepted also where only the identifier and what is required are mapped",
 			fmt.Sprintf("%s refused (%s), and a record with more fields was accepted", allRecords(no), foreign.Clip(refusal, 300)), where, b.reply)
 	}
-	return sc.held()
+	return sc.Held()
 }
 
 // leastUnanswered judges a plan that got neither results nor an error, such as the page

@@ -37,7 +37,7 @@ func (sc *scenario) valuesAccepted() error {
 			}
 		}
 	}
-	return sc.held()
+	return sc.Held()
 }
 
 // takenAlone sends the values of a record that was refused among others once more, alone
@@ -83,7 +83,7 @@ func (sc *scenario) fieldsTakeValues() error {
 		}
 	}
 	sc.leavesOut()
-	return sc.held()
+	return sc.Held()
 }
 
 // freshOf is a new record with the odd values of another one.
@@ -127,7 +127,7 @@ func (sc *scenario) refusedValue(b *batch, r *record, refusal string) {
 	}
 	f := r.odd.fields[0]
 	if f.Type == rpc.TypeString && values.Guessed(f) != nil {
-		sc.note("%s takes no %s: %s", f.APIName, r.odd.what, foreign.Clip(refusal, 160))
+		sc.Note("%s takes no %s: %s", f.APIName, r.odd.what, foreign.Clip(refusal, 160))
 		return
 	}
 	names := make([]string, len(r.odd.fields))
@@ -261,7 +261,7 @@ func (sc *scenario) valuesFareTheSame() error {
 		}
 		delete(refused, r.odd.what)
 	}
-	return sc.held()
+	return sc.Held()
 }
 
 // operationWorks reports whether anything was accepted for a purpose.

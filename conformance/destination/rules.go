@@ -66,13 +66,13 @@ func (sc *scenario) takes(l *rules.Look, err error) error {
 		}
 	}
 	for _, n := range l.Notes {
-		sc.note("%s", n)
+		sc.Note("%s", n)
 	}
 	for _, p := range l.Proofs {
-		sc.proof("%s", p)
+		sc.Proof("%s", p)
 	}
 	if open, is := errors.AsType[*rules.Undecided](err); is {
 		return engine.Outcome(open.Status, open.Decider, "%s", open.Reason)
 	}
-	return sc.held()
+	return sc.Held()
 }

@@ -106,10 +106,6 @@ func (s *session) scenarioOf(ctx context.Context, found *engine.Findings) *scena
 	return sc
 }
 
-func (sc *scenario) note(format string, args ...any)  { sc.Note(format, args...) }
-func (sc *scenario) proof(format string, args ...any) { sc.Proof(format, args...) }
-func (sc *scenario) held() error                      { return sc.Held() }
-
 // broken adds a finding: what was expected, what was seen, in which replies.
 func (sc *scenario) broken(expected, actual string, where ...*reply) {
 	sc.brokenFor("", expected, actual, where...)
@@ -227,7 +223,7 @@ func (sc *scenario) count() {
 		}
 	}
 	if p, is := sc.unseenPurpose(); is {
-		sc.note("%s: every record was refused, so that nothing was seen of it", p)
+		sc.Note("%s: every record was refused, so that nothing was seen of it", p)
 		sc.Unsaw(conformance.SeenAccepted)
 	}
 	if f := sc.handshaken; f != nil && (f.Err == nil || sc.url.Scheme != "https") {

@@ -127,7 +127,7 @@ func (sc *scenario) noDeletedValues() error {
 		return err
 	}
 	sc.reportBroken(lists.Where(broken, func(c model.Contradiction) bool { return c.Kind == model.Returned }), len(due))
-	return sc.held()
+	return sc.Held()
 }
 
 // noRepeatRefused: a change that was accepted is accepted again, though it changes nothing.
@@ -151,7 +151,7 @@ func (sc *scenario) noRepeatRefused() error {
 	sc.ExplainAs(func(string) bool { return true },
 		"a change to the values that are there counts as none: the rows that a statement has changed are counted, not those that it has found.",
 		"take a record that is found for updated, whatever the driver counts.", false)
-	return sc.held()
+	return sc.Held()
 }
 
 // noneRefusedNextToOld: in a batch with records that exist the new ones are taken, as new
@@ -172,5 +172,5 @@ func (sc *scenario) noneRefusedNextToOld() error {
 			}
 		}
 	}
-	return sc.held()
+	return sc.Held()
 }

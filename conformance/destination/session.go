@@ -73,6 +73,8 @@ type session struct {
 	responded atomic.Bool // some HTTP response came to its end
 	cat       *conformance.Catalogue
 	catalog   *catalog // what discovery found
+	known     bool
+	seen      func(req request, r *reply)
 	token     tokenBox // the token of the connection; a hook may rotate it
 	secret    string   // the URL secret
 

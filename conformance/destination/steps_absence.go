@@ -58,7 +58,7 @@ func (sc *scenario) noneExists() error {
 			sc.Saw(conformance.SeenDeleted, 1)
 		}
 	}
-	if err := sc.held(); err != nil {
+	if err := sc.Held(); err != nil {
 		return err
 	}
 	return sc.updatesFind()
@@ -98,7 +98,7 @@ func (sc *scenario) existOnce() error {
 			sc.brokenByCopies(e.record, n)
 		}
 	}
-	return sc.held()
+	return sc.Held()
 }
 
 func (sc *scenario) nowhereElse() error {
@@ -140,5 +140,5 @@ func (sc *scenario) nowhereElse() error {
 		return notApplicable("no other object has an identifier of the same type")
 	}
 	sc.Saw(conformance.SeenAbsent, looked)
-	return sc.held()
+	return sc.Held()
 }

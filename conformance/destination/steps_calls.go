@@ -135,7 +135,7 @@ func (sc *scenario) methodCalls(method string) []request {
 	var calls []request
 	for i, o := range sc.catalog.objects {
 		if i == 50 {
-			sc.note("%s are listed: the first 50 were asked about", quantity.Count(len(sc.catalog.objects), "object"))
+			sc.Note("%s are listed: the first 50 were asked about", quantity.Count(len(sc.catalog.objects), "object"))
 			break
 		}
 		calls = append(calls, slices.DeleteFunc(objectCalls(o), func(r request) bool { return r.method != method })...)

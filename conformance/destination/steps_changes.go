@@ -22,7 +22,7 @@ import (
 // fields, and the values that they have instead, are for the checks about values.
 func (sc *scenario) haveChanged() error {
 	sc.unanswered()
-	if err := sc.held(); err != nil {
+	if err := sc.Held(); err != nil {
 		return err
 	}
 	due := sc.expectations(func(e *expected) bool { return e.Exists && e.Written })
@@ -52,7 +52,7 @@ func (sc *scenario) haveChanged() error {
 			sc.Saw(conformance.SeenChanged, 1)
 		}
 	}
-	return sc.held()
+	return sc.Held()
 }
 
 // same are the fields that were given another value and have the one of before.
@@ -133,7 +133,7 @@ func (sc *scenario) unchanged(what string) error {
 	others := what == "every other record"
 	if what == "every record" {
 		sc.unanswered()
-		if err := sc.held(); err != nil {
+		if err := sc.Held(); err != nil {
 			return err
 		}
 	}
@@ -174,7 +174,7 @@ func (sc *scenario) unchanged(what string) error {
 	if found := sc.All(); gone > 1 && len(found) > 0 {
 		found[0].Actual += fmt.Sprintf("; %d of %s that were there are missing", gone, quantity.Count(len(records), "record"))
 	}
-	return sc.held()
+	return sc.Held()
 }
 
 // inLatest reports whether the last batch named a record.
@@ -201,7 +201,7 @@ func (sc *scenario) keptAsItWas(r *record, seen map[string]observed, exempt bool
 	}
 	before, got := sc.before[r.place()], seen[exchange.KeyText(r.key)]
 	if other := sc.mergedWith(r); last == nil && other != nil {
-		sc.note("%s and %s are one record in the destination, so that they cannot be told apart here", r.key, other.key)
+		sc.Note("%s and %s are one record in the destination, so that they cannot be told apart here", r.key, other.key)
 		return false
 	}
 	if !exempt && got.count > max(1, before.count) {

@@ -36,7 +36,7 @@ func (sc *scenario) valuesOfOneBatch() error {
 			sc.brokenAs(sc.strangeValue(parts, i, got), rpc.OperationUpsert, "all values of "+string(r.key)+" from one of the parallel batches", "a mixture: "+shown(got), sc.replyFor(r))
 		}
 	}
-	return sc.held()
+	return sc.Held()
 }
 
 // acceptedTwice reports whether some record was accepted from two of the batches.
@@ -82,9 +82,9 @@ func (sc *scenario) notesStored() error {
 		same = same && !sc.fieldDiffers(asSent(first), name, seen[exchange.KeyText(first.key)])
 	}
 	if same {
-		sc.note("an older batch that is sent again after a newer one wins: the last arrival counts")
+		sc.Note("an older batch that is sent again after a newer one wins: the last arrival counts")
 	} else {
-		sc.note("an older batch that is sent again after a newer one leaves the newer values")
+		sc.Note("an older batch that is sent again after a newer one leaves the newer values")
 	}
 	return nil
 }

@@ -96,7 +96,7 @@ func (sc *scenario) noneAccepted() error {
 // present judges existence and identity, by read-back or by witnesses.
 func (sc *scenario) present() error {
 	sc.unanswered()
-	if err := sc.held(); err != nil {
+	if err := sc.Held(); err != nil {
 		return err
 	}
 	due := sc.expectations(written)
@@ -120,7 +120,7 @@ func (sc *scenario) present() error {
 			sc.storedBy.Store(e.record.object.APIName+" "+e.Operation, true)
 		}
 	}
-	return sc.held()
+	return sc.Held()
 }
 
 // presentAgain judges records that were created, deleted and sent again as they were.

@@ -20,11 +20,11 @@ import (
 // a record that is not there is a finding too.
 func (sc *scenario) storedExactly() error {
 	sc.unanswered()
-	if err := sc.held(); err != nil {
+	if err := sc.Held(); err != nil {
 		return err
 	}
 	sc.statementsEnded()
-	if err := sc.held(); err != nil {
+	if err := sc.Held(); err != nil {
 		return err
 	}
 	due := sc.expectations(written)
@@ -58,7 +58,7 @@ func (sc *scenario) storedExactly() error {
 			sc.Saw(conformance.SeenChanged, 1)
 		}
 	}
-	return sc.held()
+	return sc.Held()
 }
 
 // statementsEnded looks at refusals: a value that ends a statement was not bound.
@@ -234,7 +234,7 @@ func (sc *scenario) pair(e *expected, name string, got observed) values.Pair {
 func (sc *scenario) fieldDiffers(e *expected, name string, got observed) bool {
 	p := sc.pair(e, name, got)
 	if sc.hides(e.record.object.APIName, name) {
-		sc.note("%s is not compared: a read-back cannot show it", name)
+		sc.Note("%s is not compared: a read-back cannot show it", name)
 		return false
 	}
 	if p.Stored == nil {
@@ -242,7 +242,7 @@ func (sc *scenario) fieldDiffers(e *expected, name string, got observed) bool {
 	}
 	same, note := hook.SameValue(p.Field, p.Sent, p.Stored)
 	if note != "" {
-		sc.note("%s: %s", name, note)
+		sc.Note("%s: %s", name, note)
 	}
 	return !same
 }

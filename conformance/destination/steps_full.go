@@ -77,7 +77,7 @@ func (sc *scenario) sendsFullBatches() error {
 	batches := sc.fullBatches(n)
 	for i, full := range batches {
 		if i > 0 && sc.opts.MaxRecords-sc.sentRecords() < n {
-			sc.note("left out for --max-records %d: full batches (%d) of %s", sc.opts.MaxRecords, n,
+			sc.Note("left out for --max-records %d: full batches (%d) of %s", sc.opts.MaxRecords, n,
 				quantity.List(lists.Of(batches[i:], func(f fullBatch) string { return f.what })))
 			break
 		}
@@ -148,7 +148,7 @@ func (sc *scenario) fullBatchStored(what string) (answered bool, err error) {
 		}
 		sc.model.follow(again)
 		if again.answered() {
-			sc.note("a full batch of %s was answered when it was sent again; before: %s", what, b.reply.Short())
+			sc.Note("a full batch of %s was answered when it was sent again; before: %s", what, b.reply.Short())
 			sc.batches = lists.Where(sc.batches, func(o *batch) bool { return o != b })
 		}
 		sc.latest, b = []*batch{again}, again
@@ -184,7 +184,7 @@ func (sc *scenario) refusedInFull(b *batch) error {
 			sc.brokenAs("refused in a full batch", b.operation, fmt.Sprintf("%s taken among %s, as it is alone", foreign.Clip(string(r.key), 60), quantity.Count(len(b.records), "record")),
 				b.why(r), b.reply, alone.reply)
 		}
-		return sc.held()
+		return sc.Held()
 	}
 	return nil
 }

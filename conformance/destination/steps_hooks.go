@@ -120,7 +120,7 @@ func (sc *scenario) rotate(reply map[string]json.RawMessage) error {
 	if refusesStranger(r, stranger) {
 		sc.broken("an answer for the new token", r.Short(), r)
 	}
-	return sc.held()
+	return sc.Held()
 }
 
 // reportsFault: success:false with a message, or an error (spec 7.2.3).
@@ -161,7 +161,7 @@ func (sc *scenario) connectionResults(claim string) error {
 			sc.broken("the same answer each time", r.Short(), first, r)
 		}
 	}
-	if err := sc.held(); err != nil || first != nil {
+	if err := sc.Held(); err != nil || first != nil {
 		return err
 	}
 	return inconclusive("", "test_connection gave no result")
@@ -191,7 +191,7 @@ func (sc *scenario) newFieldListed() error {
 	if !slices.Contains(rules.Texts(last.Items("fields"), "field_api_name"), name) {
 		sc.broken("the field "+name+", which was created on write, in list_fields", "list_fields names "+quantity.List(rules.Texts(last.Items("fields"), "field_api_name")), last)
 	}
-	return sc.held()
+	return sc.Held()
 }
 
 // fieldsChanged compares list_fields before and after the hook alter_schema.
@@ -211,5 +211,5 @@ func (sc *scenario) fieldsChanged() error {
 	if same || hooked.field != "" && !slices.Contains(names, hooked.field) && slices.Equal(names, rules.Texts(before.Items("fields"), "field_api_name")) {
 		sc.broken("the changed schema on the next list_fields", "the fields are as before: "+quantity.List(names), before, after)
 	}
-	return sc.held()
+	return sc.Held()
 }

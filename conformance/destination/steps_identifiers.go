@@ -29,7 +29,7 @@ func (sc *scenario) sendsDisagreeing() error {
 	for i, id := range ids {
 		other := ids[1-i]
 		if !other.Createable || !other.Updateable {
-			sc.note("%s may not be changed, so that no update by %s carries it", other.APIName, id.APIName)
+			sc.Note("%s may not be changed, so that no update by %s carries it", other.APIName, id.APIName)
 			continue
 		}
 		for _, op := range operations {
@@ -147,7 +147,7 @@ func (sc *scenario) onlyActiveChanged() error {
 	sc.Explain(func(s string) bool { return s == symptomKept }, "the update leaves out every identifier, and not the active one alone.", false)
 	sc.Explain(func(s string) bool { return s == "another record gone" }, "a row that has the same value in another unique column is replaced or removed (REPLACE, INSERT OR REPLACE, UPDATE OR REPLACE), or either identifier matches.", false)
 	sc.Explain(func(s string) bool { return s == symptomIgnored }, "a conflict in the other identifier is ignored without a word (INSERT OR IGNORE, ON CONFLICT DO NOTHING, an error that is swallowed).", false)
-	return sc.held()
+	return sc.Held()
 }
 
 const (

@@ -101,7 +101,7 @@ func (sc *scenario) heldByRun(kind conformance.Evidence, which func(model.State)
 	}
 	sc.reportBroken(broken, len(keys))
 	sc.Saw(kind, len(keys)-len(broken))
-	return sc.held()
+	return sc.Held()
 }
 
 // contradictions are what a read-back shows of keys against the ledger, but for records of

@@ -41,7 +41,7 @@ func (sc *scenario) goodNotFailed() error {
 			sc.because(from, b.misplaced(sc.bad))
 		}
 	}
-	return sc.held()
+	return sc.Held()
 }
 
 func (sc *scenario) badNotAcknowledged() error {
@@ -83,7 +83,7 @@ func (sc *scenario) badNotAcknowledged() error {
 			sc.brokenAs(symptomMissing, b.operation, "a failure for "+string(r.key)+", which is not stored", b.why(r), b.reply)
 		}
 	}
-	return sc.held()
+	return sc.Held()
 }
 
 // batchWith is the batch that carried this very record, nil when none did.
@@ -115,7 +115,7 @@ func (sc *scenario) statusesInPlace() error {
 	if !slices.ContainsFunc(b.records, b.failed) {
 		return inconclusive("fixtures", "no record of the batch failed: describe a bad record under fixtures")
 	}
-	return sc.held()
+	return sc.Held()
 }
 
 // misplaced is the cause of failures that stand at other records than at those which have
@@ -171,7 +171,7 @@ func (sc *scenario) oneSkipConvention() error {
 			want := cmp.Or(sc.opts.SkipConvention, first[b.operation])
 			if want == "" {
 				first[b.operation] = class
-				sc.note("%s reports a skip as %s", b.operation, class)
+				sc.Note("%s reports a skip as %s", b.operation, class)
 				continue
 			}
 			if class != want {
@@ -185,7 +185,7 @@ func (sc *scenario) oneSkipConvention() error {
 	if !slices.ContainsFunc(sc.batches, func(b *batch) bool { return slices.ContainsFunc(b.records, b.succeeded) }) {
 		return sc.noneAccepted() // nothing tells a skip from a refusal
 	}
-	return sc.held()
+	return sc.Held()
 }
 
 // outcomeOf is success, failure or what else became of a record.
@@ -243,7 +243,7 @@ func (sc *scenario) sameOutcome() error {
 	if len(refused) > 0 {
 		sc.explainPosition("number " + quantity.List(refused))
 	}
-	return sc.held()
+	return sc.Held()
 }
 
 const symptomPosition = "another outcome alone"
@@ -273,7 +273,7 @@ func (sc *scenario) sameInParallel() error {
 			sc.brokenAs(symptom, b.operation, was+", as when it runs alone", is+": "+b.reply.Short(), b.reply)
 		}
 	}
-	return sc.held()
+	return sc.Held()
 }
 
 func (b *batch) outcomes() string {

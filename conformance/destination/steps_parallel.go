@@ -78,10 +78,10 @@ const latencyNoise = 100 * time.Millisecond
 
 func (sc *scenario) latencyHolds() error {
 	single, parallel, width := sc.measured.single, sc.measured.atOnce, sc.measured.width
-	sc.note("median latency of one call %s, of %s at once %s", exchange.Round(single), quantity.Count(width, "call"), exchange.Round(parallel))
+	sc.Note("median latency of one call %s, of %s at once %s", exchange.Round(single), quantity.Count(width, "call"), exchange.Round(parallel))
 	if parallel > 3*single && parallel > latencyNoise {
 		sc.broken(fmt.Sprintf("at most three times the %s of a single call", exchange.Round(single)),
 			fmt.Sprintf("%s with %s at once", exchange.Round(parallel), quantity.Count(width, "call")), sc.replies[len(sc.replies)-1])
 	}
-	return sc.held()
+	return sc.Held()
 }

@@ -317,7 +317,7 @@ func (sc *scenario) writesIfItMay(n int) error {
 	return sc.whereItMayWrite(func(o *object) error {
 		records, err := sc.newRecords(n)
 		if err != nil {
-			sc.note("%s: %v", o, err)
+			sc.Note("%s: %v", o, err)
 			return nil
 		}
 		_, err = sc.write(o.creating(), records, plan{})
@@ -330,7 +330,7 @@ func (sc *scenario) writesIfItMay(n int) error {
 func (sc *scenario) whereItMayWrite(do func(*object) error) error {
 	if !sc.opts.Write {
 		if sc.unwritten == nil {
-			sc.note("judged without writes: --write sees more")
+			sc.Note("judged without writes: --write sees more")
 		}
 		return nil
 	}

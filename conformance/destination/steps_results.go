@@ -30,7 +30,7 @@ var batchClaims = map[string]func(*scenario) error{
 // batchesProcessed: what was deleted must have been created.
 func (sc *scenario) batchesProcessed() error {
 	err := sc.holds("every batch is processed")
-	if sc.held() == nil && len(sc.waves) > 1 && sc.lastOperation() == rpc.OperationDelete &&
+	if sc.Held() == nil && len(sc.waves) > 1 && sc.lastOperation() == rpc.OperationDelete &&
 		!slices.ContainsFunc(sc.model.all(), func(e *expected) bool { return e.Created }) {
 		return sc.noneAccepted()
 	}
@@ -57,7 +57,7 @@ func (sc *scenario) acknowledged() error {
 			}
 		}
 	}
-	return sc.held()
+	return sc.Held()
 }
 
 func (sc *scenario) statuses(claim string) error {

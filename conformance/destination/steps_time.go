@@ -37,5 +37,5 @@ func (sc *scenario) everyCallAnswered() error {
 			sc.broken("an answer to a good call", r.Short(), r)
 		}
 	}
-	return sc.held()
+	return sc.Held()
 }

@@ -34,7 +34,7 @@ func (sc *scenario) sendsLarge(s set) ([]*batch, error) {
 	var out []*batch
 	for i, size := range bodySizes {
 		if size/most > largestText {
-			sc.note("bodies of %s do not fit into %s", quantity.Count(size, "byte"), quantity.Count(most, "record"))
+			sc.Note("bodies of %s do not fit into %s", quantity.Count(size, "byte"), quantity.Count(most, "record"))
 			break
 		}
 		filler := values.Quote(strings.Repeat("0123456789", size/most/10))

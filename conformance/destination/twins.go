@@ -109,5 +109,5 @@ func (sc *scenario) twinsKept() error {
 		sc.brokenAs("gone elsewhere", rpc.OperationDelete, fmt.Sprintf("%s in %q, which no call has deleted", t.key, t.object.APIName),
 			"it is not there any more", sc.lastReply())
 	}
-	return sc.held()
+	return sc.Held()
 }

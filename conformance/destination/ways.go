@@ -207,7 +207,7 @@ func twice(sc *scenario, c request) error {
 		return err
 	}
 	if first.CloseAnnounced {
-		sc.note("the endpoint announces that it closes the connection after each call")
+		sc.Note("the endpoint announces that it closes the connection after each call")
 		return nil
 	}
 	_, err = sc.send(c)

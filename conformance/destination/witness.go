@@ -72,7 +72,7 @@ func (sc *scenario) witnessed(records []*record, want bool) error {
 			}
 		}
 	}
-	sc.proof("witnessed by %s", op)
+	sc.Proof("witnessed by %s", op)
 	for i := range records {
 		switch {
 		case want:
@@ -84,7 +84,7 @@ func (sc *scenario) witnessed(records []*record, want bool) error {
 			sc.Saw(conformance.SeenAbsent, 1)
 		}
 	}
-	return sc.held()
+	return sc.Held()
 }
 
 // calibrated finds a witness operation whose skips differ from successes.
@@ -187,9 +187,9 @@ func (sc *scenario) witnessesSee() error {
 			return orError(err, inconclusive("readback", "skips of %s cannot be told from successes: declare --skip-convention", witness))
 		}
 	}
-	sc.proof("witnessed by %s", witness)
+	sc.Proof("witnessed by %s", witness)
 	sc.Saw(conformance.SeenStored, seen)
-	return sc.held()
+	return sc.Held()
 }
 
 func orError(err, other error) error {
