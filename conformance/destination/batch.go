@@ -30,7 +30,7 @@ type batch struct {
 }
 
 // of returns the results for a record, in the order of the reply.
-func (b *batch) of(r *record) []result { return b.Of(exchange.KeyText(r.key)) }
+func (b *batch) resultsOf(r *record) []result { return b.Of(exchange.KeyText(r.key)) }
 
 // succeeded reports whether the record has a result and that each says success.
 func (b *batch) succeeded(r *record) bool { return b.Say(exchange.KeyText(r.key), true) }
@@ -51,7 +51,7 @@ func (b *batch) refusalOf(r *record) string {
 	case !b.refused(r):
 		return ""
 	case b.failed(r):
-		return b.clean(cmp.Or(b.of(r)[0].Text(), "no message"))
+		return b.clean(cmp.Or(b.resultsOf(r)[0].Text(), "no message"))
 	default:
 		return b.clean(cmp.Or(b.reply.ErrorText(), "an error without a message"))
 	}
@@ -69,7 +69,7 @@ func (b *batch) clean(text string) string {
 func (b *batch) answered() bool { return b.IsArray }
 
 // why describes what came instead of a success for a record.
-func (b *batch) why(r *record) string { return b.Why(r.key) }
+func (b *batch) whyOf(r *record) string { return b.Why(r.key) }
 
 func (b *batch) read() {
 	b.Batch = rules.NewBatch(b.object.APIName, b.operation, lists.Of(b.records, func(r *record) json.RawMessage { return r.key }), b.reply)

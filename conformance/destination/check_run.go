@@ -54,7 +54,7 @@ func (s *session) chosen() []string {
 
 // newActor is the scenario of a check as the engine runs it.
 func (s *session) newActor(ctx context.Context, found *engine.Findings) (actor any, end func() error) {
-	s.confirming.Store(found.Confirming())
+	s.judgesAlone.Store(found.Confirming())
 	sc := s.scenarioOf(ctx, found)
 	return sc, sc.end
 }

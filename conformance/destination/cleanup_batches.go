@@ -93,13 +93,13 @@ func (sc *scenario) takeDeletes(g *cleaning, keys []journal.Key, b *batch, err e
 	for i, k := range keys {
 		d := unanswered(b, err)
 		if err == nil {
-			d.why = "delete: " + b.why(b.records[i])
+			d.why = "delete: " + b.whyOf(b.records[i])
 		}
 		if err == nil && b.succeeded(b.records[i]) {
 			d = deletion{acknowledged: true, reply: b.reply}
 		} else if err == nil && b.refused(b.records[i]) {
 			r := b.records[i]
-			d = deletion{why: "delete: " + b.why(r), reply: b.reply, refused: b.refusalOf(r)}
+			d = deletion{why: "delete: " + b.whyOf(r), reply: b.reply, refused: b.refusalOf(r)}
 			d.absent = b.failed(r) && sc.ledger.MeansAbsent(g.name, "skipped "+skipWords(b, r))
 		}
 		g.answers[exchange.KeyText(k.Identifier)] = d

@@ -72,7 +72,7 @@ func (s *session) send(ctx context.Context, check string, req request) (*reply, 
 		}
 		if req.once && !acceptedAll(again) {
 			// The first call may have had its effect, which the second one has met.
-			if !s.confirming.Load() {
+			if !s.judgesAlone.Load() {
 				return nil, wire.ErrAway
 			}
 			break

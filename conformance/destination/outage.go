@@ -201,7 +201,7 @@ func (sc *scenario) hookAway(err error, started time.Time) error {
 	if away := sc.outageAt(sc.ctx, sc.client, started, &outage{call: "the read-back of " + sc.Check().ID}); away != nil {
 		return away
 	}
-	if brokenOff(err) && !sc.confirming.Load() {
+	if brokenOff(err) && !sc.judgesAlone.Load() {
 		return wire.ErrAway // a restart may be over already: judged once more, alone
 	}
 	return nil

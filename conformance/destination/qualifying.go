@@ -322,7 +322,7 @@ func (sc *scenario) acceptsControl() error {
 		return err
 	}
 	if !b.succeeded(made[0]) {
-		return inconclusive("fixtures", "a good record is refused as well (OPS-007), so that a refusal shows nothing: %s", foreign.Clip(b.why(made[0]), 200))
+		return inconclusive("fixtures", "a good record is refused as well (OPS-007), so that a refusal shows nothing: %s", foreign.Clip(b.whyOf(made[0]), 200))
 	}
 	return nil
 }

@@ -204,7 +204,7 @@ func (b *batch) alteredCause() cause {
 		got := exchange.NodeText(res.Identifier)
 		for _, r := range b.records {
 			sent := exchange.KeyText(r.key)
-			if len(b.of(r)) > 0 || !rules.Resembles(sent, got) {
+			if len(b.resultsOf(r)) > 0 || !rules.Resembles(sent, got) {
 				continue
 			}
 			if said, is := keyCauses[values.Classify(values.Pair{Field: keyField(r.id), Sent: r.key, Stored: json.RawMessage(res.Identifier.Raw)}).Class]; is {

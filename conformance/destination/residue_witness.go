@@ -142,7 +142,7 @@ var digits = regexp.MustCompile(`[0-9]+`)
 // skipWords is the message of a skip without what is of one record alone.
 func skipWords(b *batch, r *record) string {
 	var words []string
-	for _, res := range b.of(r) {
+	for _, res := range b.resultsOf(r) {
 		text := res.Text()
 		if key := exchange.KeyText(r.key); len(key) >= 4 { // a shorter one may be part of a word
 			text = strings.ReplaceAll(text, key, "")

@@ -144,7 +144,7 @@ func (sc *scenario) noRepeatRefused() error {
 	for _, b := range sc.latest {
 		for _, r := range b.records {
 			if accepted[r.place()] && b.operation != rpc.OperationInsert && b.refused(r) {
-				sc.brokenAs("refused "+purpose{b.operation, true}.String(), b.operation, "the same "+b.operation+" of "+foreign.Clip(string(r.key), 60)+" accepted again", b.why(r), b.reply)
+				sc.brokenAs("refused "+purpose{b.operation, true}.String(), b.operation, "the same "+b.operation+" of "+foreign.Clip(string(r.key), 60)+" accepted again", b.whyOf(r), b.reply)
 			}
 		}
 	}
@@ -168,7 +168,7 @@ func (sc *scenario) noneRefusedNextToOld() error {
 		for _, r := range b.records {
 			if taken > 0 && !old[r.place()] && b.failed(r) {
 				sc.brokenAs("refused next to existing records", b.operation,
-					foreign.Clip(string(r.key), 60)+" taken, which is new, next to records that exist", b.why(r), b.reply)
+					foreign.Clip(string(r.key), 60)+" taken, which is new, next to records that exist", b.whyOf(r), b.reply)
 			}
 		}
 	}

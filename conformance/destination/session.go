@@ -57,11 +57,11 @@ type session struct {
 	// late is how long after its acknowledgement a write arrives, by the trial; 0: at once.
 	late      time.Duration
 	neverLate neverLate
-	// confirming: the checks that run now have failed once and run alone.
-	confirming atomic.Bool
-	pace       *pace
-	inMemory   bool
-	stop       func() // ends the server of a handler, nil without one
+	// judgesAlone: the checks that run now have failed once and run alone.
+	judgesAlone atomic.Bool
+	pace        *pace
+	inMemory    bool
+	stop        func() // ends the server of a handler, nil without one
 	// queued is the call that got no answer as long as another connection was open, of
 	// an endpoint that serves one at a time; nil: it serves several.
 	queued  *reply

@@ -129,7 +129,7 @@ func (sc *scenario) presentAgain() error {
 	refused := sc.expectations(func(e *expected) bool { return e.Created && !e.Exists && e.Refused && e.Changes == 0 })
 	for _, e := range refused {
 		b := sc.batchAt(e.record)
-		sc.brokenAs(symptomMissing, b.operation, "the deleted record "+string(e.record.key)+" created again", b.why(e.record), b.reply)
+		sc.brokenAs(symptomMissing, b.operation, "the deleted record "+string(e.record.key)+" created again", b.whyOf(e.record), b.reply)
 	}
 	return sc.present()
 }

@@ -182,7 +182,7 @@ func (sc *scenario) refusedInFull(b *batch) error {
 		sc.model.follow(alone)
 		if alone.succeeded(r) {
 			sc.brokenAs("refused in a full batch", b.operation, fmt.Sprintf("%s taken among %s, as it is alone", foreign.Clip(string(r.key), 60), quantity.Count(len(b.records), "record")),
-				b.why(r), b.reply, alone.reply)
+				b.whyOf(r), b.reply, alone.reply)
 		}
 		return sc.Held()
 	}

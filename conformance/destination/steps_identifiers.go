@@ -165,7 +165,7 @@ func (sc *scenario) freeIdentifierTaken(d disagreeing, got observed) {
 	free := d.sent.values[name]
 	what := fmt.Sprintf("%s with %s %s, which no record has", foreign.Clip(string(d.sent.key), 60), name, foreign.Clip(string(free), 60))
 	if b.refused(d.sent) {
-		sc.brokenAs("refused free identifier", b.operation, what, b.why(d.sent), b.reply)
+		sc.brokenAs("refused free identifier", b.operation, what, b.whyOf(d.sent), b.reply)
 		return
 	}
 	if b.succeeded(d.sent) && e.Written && !sc.hasIdentifier(d, got) {

@@ -42,7 +42,7 @@ func (sc *scenario) updatesSkipped() error {
 				return err
 			}
 			if len(seen) == 0 {
-				sc.brokenAs(symptomRevived, b.operation, "the update of the deleted record "+string(r.key)+" skipped, as that of any other that is absent", b.why(r), b.reply)
+				sc.brokenAs(symptomRevived, b.operation, "the update of the deleted record "+string(r.key)+" skipped, as that of any other that is absent", b.whyOf(r), b.reply)
 			}
 		}
 	}

@@ -37,7 +37,7 @@ func (sc *scenario) goodNotFailed() error {
 	for _, r := range b.records {
 		if !sc.isBad(r) && b.failed(r) {
 			from := len(sc.All())
-			sc.brokenFor(b.operation, "success for the good record "+string(r.key), b.why(r), b.reply)
+			sc.brokenFor(b.operation, "success for the good record "+string(r.key), b.whyOf(r), b.reply)
 			sc.because(from, b.misplaced(sc.bad))
 		}
 	}
@@ -63,7 +63,7 @@ func (sc *scenario) badNotAcknowledged() error {
 				expected += ", which is refused when it comes alone"
 			}
 			from := len(sc.All())
-			sc.brokenAs(symptomMissing, b.operation, expected, b.why(r), b.reply)
+			sc.brokenAs(symptomMissing, b.operation, expected, b.whyOf(r), b.reply)
 			if refusedAlone && len(b.records) > 1 {
 				sc.because(from, cause{
 					text: "a record that is refused alone is acknowledged among good ones: each record gets the status of the batch, or the error of one is passed over.",
@@ -80,7 +80,7 @@ func (sc *scenario) badNotAcknowledged() error {
 			return err
 		}
 		if seen[exchange.KeyText(r.key)].count == 0 {
-			sc.brokenAs(symptomMissing, b.operation, "a failure for "+string(r.key)+", which is not stored", b.why(r), b.reply)
+			sc.brokenAs(symptomMissing, b.operation, "a failure for "+string(r.key)+", which is not stored", b.whyOf(r), b.reply)
 		}
 	}
 	return sc.Held()
@@ -163,11 +163,11 @@ func (sc *scenario) oneSkipConvention() error {
 		for _, r := range b.records {
 			skip := b.operation == rpc.OperationUpdate || b.operation == rpc.OperationInsert && inserted[r.place()]
 			inserted[r.place()] = inserted[r.place()] || b.operation == rpc.OperationInsert && b.succeeded(r)
-			if !skip || len(b.of(r)) == 0 {
+			if !skip || len(b.resultsOf(r)) == 0 {
 				continue
 			}
 			skips++
-			class := skipClass(b.of(r)[0])
+			class := skipClass(b.resultsOf(r)[0])
 			want := cmp.Or(sc.opts.SkipConvention, first[b.operation])
 			if want == "" {
 				first[b.operation] = class
@@ -175,7 +175,7 @@ func (sc *scenario) oneSkipConvention() error {
 				continue
 			}
 			if class != want {
-				sc.brokenFor(b.operation, fmt.Sprintf("every skip of %s as %s", b.operation, want), fmt.Sprintf("%s is reported as %s: %s", r.key, class, b.why(r)), b.reply)
+				sc.brokenFor(b.operation, fmt.Sprintf("every skip of %s as %s", b.operation, want), fmt.Sprintf("%s is reported as %s: %s", r.key, class, b.whyOf(r)), b.reply)
 			}
 		}
 	}
@@ -235,7 +235,7 @@ func (sc *scenario) sameOutcome() error {
 			if was == is {
 				continue
 			}
-			if sc.brokenAs(cmp.Or(b.reply.Symptom(), symptomPosition), b.operation, was+" for "+string(r.key)+", as in its batch", is+" when it is sent alone: "+b.why(r), b.reply); is == "success" {
+			if sc.brokenAs(cmp.Or(b.reply.Symptom(), symptomPosition), b.operation, was+" for "+string(r.key)+", as in its batch", is+" when it is sent alone: "+b.whyOf(r), b.reply); is == "success" {
 				refused = append(refused, places[r.place()])
 			}
 		}

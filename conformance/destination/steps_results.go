@@ -48,7 +48,7 @@ func (sc *scenario) acknowledged() error {
 			}
 			if !b.succeeded(r) {
 				symptom := "refused " + purpose{b.operation, true}.String()
-				sc.brokenAs(symptom, b.operation, "success for "+string(r.key), b.why(r), b.reply)
+				sc.brokenAs(symptom, b.operation, "success for "+string(r.key), b.whyOf(r), b.reply)
 				if first := sc.object.identifiers()[0]; r.id.APIName != first.APIName {
 					sc.ExplainAs(func(s string) bool { return s == symptom },
 						fmt.Sprintf("a record that is there is not found by %s: another identifier than the active one is looked up, or the conflict is looked for on another column.", r.id.APIName),

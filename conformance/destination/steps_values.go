@@ -74,7 +74,7 @@ func (sc *scenario) sendsBad(good, bad int, which, ifKnown string) error {
 	for _, b := range sc.latest {
 		for _, r := range b.records {
 			if !b.succeeded(r) {
-				return inconclusive("fixtures", "the same records without the bad value are not accepted, so that a refusal shows nothing: %s", foreign.Clip(b.why(r), 200))
+				return inconclusive("fixtures", "the same records without the bad value are not accepted, so that a refusal shows nothing: %s", foreign.Clip(b.whyOf(r), 200))
 			}
 		}
 	}

@@ -207,7 +207,7 @@ func (t *trial) send(r *record) (accepted bool, message string) {
 	case b.succeeded(r):
 		return true, ""
 	case b.failed(r):
-		return false, cmp.Or(b.of(r)[0].Text(), "refused")
+		return false, cmp.Or(b.resultsOf(r)[0].Text(), "refused")
 	case b.reply.IsError():
 		return false, cmp.Or(b.reply.ErrorText(), "refused")
 	}
@@ -314,7 +314,7 @@ func (t *trial) tryNull(f rpc.Field, fields []rpc.Field) {
 // saysOfLast is what came back for the record of the last batch.
 func (t *trial) saysOfLast() string {
 	r := t.last.records[0]
-	return cmp.Or(t.last.refusalOf(r), t.last.why(r))
+	return cmp.Or(t.last.refusalOf(r), t.last.whyOf(r))
 }
 
 // named are the parts of a message that follow from the values of one record.

@@ -115,7 +115,7 @@ func TestTheTrialLearnsWhatAnEndpointTakes(t *testing.T) {
 		require.NoError(t, err)
 		for _, b := range sentBatches {
 			for _, r := range b.records {
-				require.True(t, b.succeeded(r), "%v: %s", r.values, b.why(r))
+				require.True(t, b.succeeded(r), "%v: %s", r.values, b.whyOf(r))
 			}
 		}
 		for i, r := range records {
@@ -125,7 +125,7 @@ func TestTheTrialLearnsWhatAnEndpointTakes(t *testing.T) {
 		require.NoError(t, err)
 		for _, b := range sentBatches {
 			for _, r := range b.records {
-				require.True(t, b.succeeded(r), "a change: %v: %s", r.values, b.why(r))
+				require.True(t, b.succeeded(r), "a change: %v: %s", r.values, b.whyOf(r))
 			}
 		}
 	}

@@ -20,7 +20,7 @@ const witnessVersion = 100
 // skipped reports whether a result reports a skip under the declared convention,
 // else under the only one that is visible by itself.
 func (sc *scenario) skipped(b *batch, r *record) bool {
-	all := b.of(r)
+	all := b.resultsOf(r)
 	if len(all) == 0 {
 		return false
 	}
@@ -65,10 +65,10 @@ func (sc *scenario) witnessed(records []*record, want bool) error {
 					sc.unmet.unwitnessed = append(sc.unmet.unwitnessed, r)
 				}
 				sc.brokenAs(symptomMissing, sc.lastOperation(), "the acknowledged record "+string(r.key)+" in the destination",
-					"the witness operation "+op+" says that it is not there: "+b.why(r), sc.replyFor(r), b.reply)
+					"the witness operation "+op+" says that it is not there: "+b.whyOf(r), sc.replyFor(r), b.reply)
 			} else {
 				sc.brokenFor(sc.lastOperation(), "no record "+string(r.key)+" in the destination",
-					"the witness operation "+op+" says that it is there: "+b.why(r), sc.replyFor(r), b.reply)
+					"the witness operation "+op+" says that it is there: "+b.whyOf(r), sc.replyFor(r), b.reply)
 			}
 		}
 	}
@@ -175,7 +175,7 @@ func (sc *scenario) witnessesSee() error {
 			blind++
 			sc.unmet.outpaced = append(sc.unmet.outpaced, l.created.records[0])
 			sc.brokenAs(symptomMissing, witness, "an acknowledged record that every later call sees",
-				string(json.RawMessage(r.key))+" was acknowledged, and then "+witness+" did not find it: "+l.witness.why(r), l.created.reply, l.witness.reply)
+				string(json.RawMessage(r.key))+" was acknowledged, and then "+witness+" did not find it: "+l.witness.whyOf(r), l.created.reply, l.witness.reply)
 		}
 	}
 	if seen == 0 {
