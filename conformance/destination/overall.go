@@ -27,11 +27,11 @@ type overall struct {
 	lost  []*reply // good calls that got no response
 }
 
-// begin has the rules of the checks that are selected.
-func (o *overall) begin(s *session, checks []*conformance.Check) (err error) {
+// beginOverall has the rules of the checks that are selected.
+func (s *session) beginOverall(checks []*conformance.Check) (err error) {
 	own := &session{target: Target{URL: s.target.URL}, opts: s.opts, url: s.url, redactor: s.redactor, secret: s.secret, dev: s.dev, cat: s.cat, keys: s.keys}
 	own.replicas.names, own.replicas.lines = s.replicas.names, s.replicas.lines
-	o.rules, err = newRuler(own, own.suite(), slices.DeleteFunc(slices.Clone(checks), func(c *conformance.Check) bool {
+	s.overall.rules, err = newRuler(own, own.suite(), slices.DeleteFunc(slices.Clone(checks), func(c *conformance.Check) bool {
 		// What is about time or pace is judged by calls that are alone.
 		return !rules.Decides(c.ID) || c.Acquit || c.Load || strings.HasPrefix(c.ID, "TLS-")
 	}))

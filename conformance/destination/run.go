@@ -31,6 +31,15 @@ func Run(ctx context.Context, target Target, opts conformance.Options) (*conform
 	return r, s.suite().HideError(err)
 }
 
+// newSession checks the options and prepares a run; nothing is sent yet.
+func newSession(target Target, opts conformance.Options) (*session, error) {
+	s := &session{}
+	if err := s.begin(target, opts); err != nil {
+		return nil, err
+	}
+	return s, s.beginWrites()
+}
+
 func (s *session) run(ctx context.Context) (*conformance.Report, error) {
 	if err := s.load(); err != nil {
 		return nil, err
@@ -76,7 +85,7 @@ func (s *session) open(ctx context.Context, r *conformance.Report, checks []*con
 		}
 	}()
 	s.noteSettings(r)
-	if err := s.overall.begin(s, checks); err != nil {
+	if err := s.beginOverall(checks); err != nil {
 		return false, err
 	}
 	s.preflight(ctx, r)

@@ -81,7 +81,6 @@ type session struct {
 	budget struct {
 		sync.Mutex
 		sent int
-		full []*batch // those of the declared size, which are sent when nothing else is
 	}
 	ids struct {
 		sync.Mutex
@@ -93,6 +92,7 @@ type session struct {
 	hookHides sync.Map // by object and field: the hook cannot show it as it was sent
 	// hookFault: the read-back hook failed its own test and is not believed.
 	hookFault error
+	full      []*batch    // of the declared size, sent when nothing else is
 	unwritten *unwritten  // why a run that may write does not; nil when it does
 	untrusted bool        // the certificate does not verify
 	uncounted atomic.Bool // it has listed a key without a count
@@ -106,30 +106,24 @@ type tokenBox struct {
 func (t *tokenBox) get() string  { t.RLock(); defer t.RUnlock(); return t.value }
 func (t *tokenBox) set(v string) { t.Lock(); defer t.Unlock(); t.value = v }
 
-// newSession checks the options and prepares a run; nothing is sent yet.
-func newSession(target Target, opts conformance.Options) (*session, error) {
-	opts = withDefaults(opts)
-	if err := validate(opts); err != nil {
-		return nil, err
+// begin checks the options and prepares a run; nothing is sent yet.
+func (s *session) begin(target Target, opts conformance.Options) error {
+	s.target, s.opts, s.redactor = target, withDefaults(opts), wire.NewRedactor()
+	s.wide, s.watch.turn = semaphore.NewWeighted(keptBodies), semaphore.NewWeighted(1)
+	if err := validate(s.opts); err != nil {
+		return err
 	}
-	s := &session{target: target, opts: opts, redactor: wire.NewRedactor(), wide: semaphore.NewWeighted(keptBodies), watch: watch{turn: semaphore.NewWeighted(1)}}
-	s.ids.rng = rand.New(rand.NewPCG(opts.Seed, 2))
+	s.ids.rng = rand.New(rand.NewPCG(s.opts.Seed, 2))
 	if err := s.resolve(); err != nil {
-		return nil, err
+		return err
 	}
 	s.token.set(target.Token)
 	s.redactor.Add(target.Token, "$DESTKIT_TOKEN")
 	if err := s.findSecret(); err != nil {
-		return nil, err
+		return err
 	}
-	k, err := newKeys(opts)
-	if err != nil {
-		return nil, err
-	}
-	s.keys, s.made = k, values.NewMaker(opts.RunID)
 	s.pace = newPace()
-	s.syncRuns.Store(600)
-	return s, s.connect()
+	return s.connect()
 }
 
 // validate refuses options that make no run.
@@ -315,6 +309,14 @@ func (s *session) deadline(method string) time.Duration {
 func withDefaults(o conformance.Options) conformance.Options {
 	o.KeyTemplate = cmp.Or(o.KeyTemplate, values.DefaultKeyTemplate)
 	return o.WithDefaults()
+}
+
+// beginWrites makes what names the records of a run.
+func (s *session) beginWrites() (err error) {
+	s.keys, err = newKeys(s.opts)
+	s.made = values.NewMaker(s.opts.RunID)
+	s.syncRuns.Store(600)
+	return err
 }
 
 // newKeys makes the keys of a run that carry its options.

@@ -51,7 +51,7 @@ func (sc *scenario) sendsFull() error {
 	if err != nil {
 		return err
 	}
-	if sent := sc.budget.full; len(sent) > 0 && !sc.Confirming() {
+	if sent := sc.full; len(sent) > 0 && !sc.Confirming() {
 		sc.latest = sent
 		for _, b := range sent {
 			sc.batches, sc.replies = append(sc.batches, b), append(sc.replies, b.reply)
@@ -153,7 +153,7 @@ func (sc *scenario) fullBatchStored(what string) (answered bool, err error) {
 		}
 		sc.latest, b = []*batch{again}, again
 	}
-	sc.budget.full = append(sc.budget.full, b)
+	sc.full = append(sc.full, b)
 	if !b.answered() {
 		return false, nil
 	}
