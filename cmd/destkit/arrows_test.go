@@ -54,6 +54,7 @@ var users = []struct{ what, who string }{
 	{`internal/(dashboard|loadpage|proxy|skeletons)`, `cmd/.*|internal/dashboard`},
 	{`conformance/report`, `cmd/.*|internal/proxy`},
 	{`server/internal/(control|console)`, `server`},
+	{`conformance/internal/(line|write|discover|cleanup|judge)`, `conformance/(destination|internal/(write|discover|cleanup|judge))`},
 	{`conformance/internal/zoo`, ``},
 	{`internal/(testkit(/.*)?|matrixtest)`, `internal/testkit(/.*)?`}, // and tests
 

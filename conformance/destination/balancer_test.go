@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/cleanup"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -98,7 +99,7 @@ func TestABalancerForEver(t *testing.T) {
 		return true
 	}}
 	r := judged(t, b, writeCheck, writing(e))
-	require.Less(t, deletes, 1+deleteRepeats+mostDisturbed)
+	require.Less(t, deletes, 1+cleanup.DeleteRepeats+cleanup.MostDisturbed)
 	require.NotEmpty(t, r.Residue.Refused)
 	require.Contains(t, r.Residue.Refused[0].Reason, "HTTP 502")
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/conformance/internal/exchange"
 	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
@@ -47,7 +48,7 @@ func TestFailuresInPlainWords(t *testing.T) {
 			c, err := wire.New(wire.Options{URL: "http://" + l.Addr().String()})
 			require.NoError(t, err)
 			t.Cleanup(c.Close)
-			r := &reply{Reply: c.Do(t.Context(), wire.Call{Body: []byte("{}"), Timeout: time.Minute})}
+			r := &exchange.Reply{Reply: c.Do(t.Context(), wire.Call{Body: []byte("{}"), Timeout: time.Minute})}
 			require.Contains(t, r.Failure(), test.says)
 		})
 	}

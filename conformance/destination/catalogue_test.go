@@ -9,13 +9,14 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/engine"
+	"github.com/destkit/destkit/conformance/internal/judge"
 )
 
 // TestEveryStepIsDefined: each sentence of the catalogue has exactly one meaning.
 func TestEveryStepIsDefined(t *testing.T) {
 	cat, err := conformance.LoadCatalogue(conformance.SuiteDestination)
 	require.NoError(t, err)
-	suite := engine.Suite{Catalogue: cat, Steps: definitions()}
+	suite := engine.Suite{Catalogue: cat, Steps: judge.Definitions()}
 	require.Empty(t, suite.Undefined())
 }
 
@@ -43,5 +44,5 @@ func TestStepsAreShared(t *testing.T) {
 		}
 	}
 	require.Empty(t, unused)
-	require.LessOrEqual(t, len(single)*5, len(definitions()), "%d of %d: %v", len(single), len(definitions()), single)
+	require.LessOrEqual(t, len(single)*5, len(judge.Definitions()), "%d of %d: %v", len(single), len(judge.Definitions()), single)
 }

@@ -17,7 +17,7 @@ var sharedCode = []string{"conformance/*.go", "conformance/destination/*.go", "c
 // checkCells are cells of one check each: its feature, its steps and what breaks it.
 func checkCells(t *testing.T, checks []*conformance.Check) []matrixtest.Cell {
 	t.Helper()
-	steps := matrixtest.ReadFiles(t, "conformance/destination/steps_*.go")
+	steps := matrixtest.ReadFiles(t, "conformance/internal/judge/steps_*.go")
 	violations := matrixtest.ReadFiles(t, "destsim/violate_*.go")
 	cells := make([]matrixtest.Cell, len(checks))
 	for i, c := range checks {
@@ -51,7 +51,7 @@ func TestCellsFollowTheirFiles(t *testing.T) {
 	}
 	for file, area := range map[string]string{
 		"destsim/violate_results.go": "RES-", "features/destination/results.feature": "RES-",
-		"conformance/destination/steps_results.go": "RES-", "destsim/violate_tls.go": "TLS-", "conformance/destination/steps_tls.go": "TLS-",
+		"conformance/internal/judge/steps_results.go": "RES-", "destsim/violate_tls.go": "TLS-", "conformance/internal/judge/steps_tls.go": "TLS-",
 	} {
 		of, others := 0, 0
 		for _, cell := range violationCells(t) {

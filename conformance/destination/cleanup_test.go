@@ -15,9 +15,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/cleanup"
 	"github.com/destkit/destkit/conformance/internal/exchange"
 	"github.com/destkit/destkit/conformance/internal/journal"
+	"github.com/destkit/destkit/conformance/internal/line"
 	"github.com/destkit/destkit/conformance/internal/values"
+	"github.com/destkit/destkit/conformance/internal/write"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -268,19 +271,22 @@ func TestDeletingTime(t *testing.T) {
 		hook  bool
 		want  time.Duration
 	}{
-		{400, 1000, false, cleanUpTime},
+		{400, 1000, false, cleanup.CleanUpTime},
 		{400, 5, false, 160 * time.Second},
-		{400, 5, true, cleanUpTime},
-		{400, 0, false, cleanUpTime},
-		{1_000_000, 1, false, mostCleanUpTime},
+		{400, 5, true, cleanup.CleanUpTime},
+		{400, 0, false, cleanup.CleanUpTime},
+		{1_000_000, 1, false, cleanup.MostCleanUpTime},
 	} {
-		s := &session{catalog: &catalog{speed: &rpc.Speed{MaximumRecordsPerSecond: test.speed}}}
+		s := &session{}
+		s.Catalog = &write.Catalog{Speed: &rpc.Speed{MaximumRecordsPerSecond: test.speed}}
 		if test.hook {
-			s.opts.Hooks = cleanupHook()
+			s.Opts.Hooks = cleanupHook()
 		}
-		require.Equal(t, test.want, s.deletingTime(test.keys), "%+v", test)
+		require.Equal(t, test.want, s.DeletingTime(test.keys), "%+v", test)
 	}
-	require.Equal(t, cleanUpTime, (&session{catalog: &catalog{}}).deletingTime(400))
+	s := &session{}
+	s.Catalog = &write.Catalog{}
+	require.Equal(t, cleanup.CleanUpTime, s.DeletingTime(400))
 }
 
 // TestTheCleanupHookHasItsOwnTime: delete batches that took all of theirs leave it.
@@ -292,10 +298,12 @@ func TestTheCleanupHookHasItsOwnTime(t *testing.T) {
 	defer cancel()
 	server := httptest.NewServer(e)
 	defer server.Close()
-	sc := &scenario{session: &session{opts: opts, hooks: server.Client()}, ctx: over}
-	sc.opts.Hooks.Cleanup.URL = server.URL + "/cleanup"
-	g := &cleaning{name: "contact", field: "email", keys: []journal.Key{{Object: "contact", Field: "email", Identifier: values.Quote("a@example.com")}}, answers: map[string]deletion{}}
-	sc.hookKeys(g, g.keys)
+	s := &session{}
+	s.Opts, s.Hooks = opts, server.Client()
+	s.Opts.Hooks.Cleanup.URL = server.URL + "/cleanup"
+	sc := s.Cleanup.NewScenario(over, line.CleanUpCheck, nil)
+	g := &cleanup.Cleaning{Name: "contact", Field: "email", Keys: []journal.Key{{Object: "contact", Field: "email", Identifier: values.Quote("a@example.com")}}, Answers: map[string]cleanup.Deletion{}}
+	sc.HookKeys(g, g.Keys)
 	require.Len(t, e.asked, 1)
-	require.True(t, g.answers["a@example.com"].acknowledged, "%+v", g.answers)
+	require.True(t, g.Answers["a@example.com"].Acknowledged, "%+v", g.Answers)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/line"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -190,14 +191,14 @@ func TestPermissions(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			s := prepared(t, e, healthCheck, c.opts)
-			err := s.permitted(&c.check)
+			err := s.Permitted(&c.check)
 			if c.decider == "" {
 				require.NoError(t, err)
 				return
 			}
-			require.Equal(t, conformance.NotRun, statusOf(err))
-			require.Equal(t, c.decider, deciderOf(err))
-			require.NotEmpty(t, reasonOf(err))
+			require.Equal(t, conformance.NotRun, line.StatusOf(err))
+			require.Equal(t, c.decider, line.DeciderOf(err))
+			require.NotEmpty(t, line.ReasonOf(err))
 		})
 	}
 }
@@ -227,7 +228,7 @@ func TestWaivedRun(t *testing.T) {
 		e.answer = sayNothing
 		run := func() *conformance.Report {
 			s := prepared(t, e, healthCheck, conformance.Options{Waivers: waivers})
-			defer s.close()
+			defer s.Close()
 			r, err := s.run(t.Context())
 			require.NoError(t, err)
 			return r

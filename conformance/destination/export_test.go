@@ -13,16 +13,16 @@ func JudgeAltered(ctx context.Context, target Target, opts conformance.Options, 
 	if err != nil {
 		return "", err
 	}
-	defer s.close()
+	defer s.Close()
 	if err := s.load(); err != nil {
 		return "", err
 	}
-	if err := s.openJournal(); err != nil {
+	if err := s.OpenJournal(); err != nil {
 		return "", err
 	}
 	r := &conformance.Report{}
-	s.preflight(ctx, r)
-	s.tryValues(ctx, s.cat.Checks)
+	s.Preflight(ctx, r)
+	s.TryValues(ctx, s.Cat.Checks)
 	suite := s.suite()
 	suite.Permitted = nil
 	status := conformance.NotApplicable
@@ -32,6 +32,6 @@ func JudgeAltered(ctx context.Context, target Target, opts conformance.Options, 
 			status = got
 		}
 	}
-	s.cleanUp(ctx, r, false)
+	s.CleanUp(ctx, r, false)
 	return status, nil
 }

@@ -31,8 +31,8 @@ func (s *session) probeHooks(ctx context.Context, r *conformance.Report, checks 
 		if e, ok := errors.AsType[*hook.Error](err); ok {
 			p.Message, p.Fix = e.What(), e.Fix
 		}
-		p.Message = s.redactor.String(p.Message + "; nothing was written")
-		p.Fix = s.redactor.String(p.Fix)
+		p.Message = s.Redactor.String(p.Message + "; nothing was written")
+		p.Fix = s.Redactor.String(p.Fix)
 		r.Problems = append(r.Problems, p)
 		return
 	}
@@ -42,17 +42,17 @@ func (s *session) probeHooks(ctx context.Context, r *conformance.Report, checks 
 func (s *session) hookProbes(checks []*conformance.Check) []func(context.Context) error {
 	var out []func(context.Context) error
 	reach := func(name string, spec conformance.HookSpec) {
-		out = append(out, func(ctx context.Context) error { return spec.Reach(ctx, s.hooks, s.opts.Hooks.Timeout, name) })
+		out = append(out, func(ctx context.Context) error { return spec.Reach(ctx, s.Hooks, s.Opts.Hooks.Timeout, name) })
 	}
-	if s.opts.Write && s.readback != nil {
-		if s.opts.ReadbackFunc == nil {
-			reach("readback", s.opts.Readback)
+	if s.Opts.Write && s.Readback != nil {
+		if s.Opts.ReadbackFunc == nil {
+			reach("readback", s.Opts.Readback)
 		}
 		out = append(out, s.probeReadback)
 	}
 	for _, name := range hookNames {
-		if s.hook(name).Set() && s.calls(name, checks) {
-			reach(name, s.hook(name))
+		if s.Hook(name).Set() && s.calls(name, checks) {
+			reach(name, s.Hook(name))
 		}
 	}
 	return out
@@ -62,25 +62,25 @@ func (s *session) hookProbes(checks []*conformance.Check) []func(context.Context
 // others when a selected check asks for them.
 func (s *session) calls(name string, checks []*conformance.Check) bool {
 	if name == "cleanup" {
-		return s.opts.Write
+		return s.Opts.Write
 	}
-	return slices.ContainsFunc(checks, func(c *conformance.Check) bool { return c.Hook == name && (s.opts.Write || !c.Write) })
+	return slices.ContainsFunc(checks, func(c *conformance.Check) bool { return c.Hook == name && (s.Opts.Write || !c.Write) })
 }
 
 // probeReadback asks the read-back for a key of each named object that was never
 // used. It must say that there is none.
 func (s *session) probeReadback(ctx context.Context) error {
-	for _, name := range s.opts.Objects {
-		o := s.catalog.object(name)
+	for _, name := range s.Opts.Objects {
+		o := s.Catalog.Object(name)
 		if o == nil {
 			continue
 		}
-		id, err := o.identifier()
+		id, err := o.Identifier()
 		if err != nil {
 			continue // FLD-004 says so
 		}
 		key := s.unusedKey(id)
-		reply, err := hook.Paged(s.readback)(ctx, hook.ReadbackRequest{Object: name, IdentifierField: id.APIName, Identifiers: []json.RawMessage{key}})
+		reply, err := hook.Paged(s.Readback)(ctx, hook.ReadbackRequest{Object: name, IdentifierField: id.APIName, Identifiers: []json.RawMessage{key}})
 		if err != nil {
 			return err
 		}
@@ -99,22 +99,9 @@ func (s *session) probeReadback(ctx context.Context) error {
 // from the range, which may be short.
 func (s *session) unusedKey(id rpc.Field) json.RawMessage {
 	if id.Type != rpc.TypeInteger {
-		return values.Quote(s.keys.NextText("HOOK-000"))
+		return values.Quote(s.Keys.NextText("HOOK-000"))
 	}
-	return json.RawMessage(strconv.FormatInt(s.keys.UnusedInteger(), 10))
-}
-
-// noticed notes when the hook gives no count.
-func (s *session) noticed(readback hook.Readback) hook.Readback {
-	return func(ctx context.Context, q hook.ReadbackRequest) (hook.ReadbackReply, error) {
-		reply, err := readback(ctx, q)
-		for _, r := range reply.Records {
-			if r.Uncounted {
-				s.uncounted.Store(true)
-			}
-		}
-		return reply, err
-	}
+	return json.RawMessage(strconv.FormatInt(s.Keys.UnusedInteger(), 10))
 }
 
 const uncountedNote = "the read-back hook gives no count: a key counts as often as it is listed, and a hook that lists each key once cannot show a second copy"

@@ -101,12 +101,12 @@ func TestTheProbeTakesNoIntegerKey(t *testing.T) {
 		return e.readback(ctx, q)
 	}
 	s := prepared(t, e, writeCheck, opts)
-	c, err := s.discover(context.Background())
+	c, err := s.Discover(context.Background())
 	require.NoError(t, err)
-	s.catalog = c
+	s.Catalog = c
 	require.NoError(t, s.probeReadback(context.Background()))
 	require.Equal(t, []string{"7"}, asked)
-	next, ok := s.keys.NextInteger()
+	next, ok := s.Keys.NextInteger()
 	require.True(t, ok)
 	require.EqualValues(t, 7, next)
 }

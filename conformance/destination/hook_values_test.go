@@ -6,7 +6,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/conformance/internal/judge"
 	"github.com/destkit/destkit/conformance/internal/values"
+	"github.com/destkit/destkit/conformance/internal/write"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -32,10 +34,10 @@ func TestHookIsNamedBeforeTheEndpoint(t *testing.T) {
 		{rpc.Field{APIName: "n", Type: rpc.TypeInteger}, `1`, `"1"`, ""},
 	} {
 		p := values.Pair{Field: tt.field, Sent: json.RawMessage(tt.sent), Stored: json.RawMessage(tt.stored)}
-		cause, fix := hookShows(p)
+		cause, fix := write.HookShows(p)
 		require.Equal(t, tt.want == "", cause == "", "%s as %s", tt.sent, tt.stored)
 		require.Contains(t, cause, tt.want)
 		require.Equal(t, tt.want == "", fix == "")
-		require.Equal(t, cause, differenceOf(&record{}, p).cause)
+		require.Equal(t, cause, judge.DifferenceOf(&write.Record{}, p).Cause)
 	}
 }

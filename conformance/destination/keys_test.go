@@ -9,14 +9,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/line"
 	"github.com/destkit/destkit/conformance/internal/values"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
 func TestKeysOfTwoRunsDiffer(t *testing.T) {
-	a, b := withDefaults(conformance.Options{Seed: 1}), withDefaults(conformance.Options{Seed: 2})
+	a, b := line.WithDefaults(conformance.Options{Seed: 1}), line.WithDefaults(conformance.Options{Seed: 2})
 	require.NotEqual(t, a.RunID, b.RunID)
-	require.Equal(t, a.RunID, withDefaults(conformance.Options{Seed: 1}).RunID, "the run id comes from the seed")
+	require.Equal(t, a.RunID, line.WithDefaults(conformance.Options{Seed: 1}).RunID, "the run id comes from the seed")
 }
 
 func TestKeyTemplates(t *testing.T) {
@@ -39,8 +40,8 @@ func TestKeyTemplates(t *testing.T) {
 			continue
 		}
 		require.NoError(t, err)
-		s.close()
-		require.True(t, json.Valid(values.Quote(s.keys.NextText("RES-002"))))
+		s.Close()
+		require.True(t, json.Valid(values.Quote(s.Keys.NextText("RES-002"))))
 	}
 }
 

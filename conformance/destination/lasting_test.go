@@ -37,11 +37,11 @@ func TestRefuseLeftovers(t *testing.T) {
 				c.options(&opts)
 			}
 			s := prepared(t, e, c.checks, opts)
-			err := s.openJournal()
+			err := s.OpenJournal()
 			require.NoError(t, err)
-			s.catalog, err = s.discover(context.Background())
+			s.Catalog, err = s.Discover(context.Background())
 			require.NoError(t, err)
-			err = s.checkLasting(s.cat.Checks)
+			err = s.CheckLasting(s.Cat.Checks)
 			if c.want == "" {
 				require.NoError(t, err)
 				return

@@ -1,10 +1,7 @@
 package destination
 
 import (
-	"context"
-	"net/http"
 	"slices"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -56,7 +52,7 @@ func TestNeverFasterThanDeclared(t *testing.T) {
 		rateLimit string
 		limit     int // of requests in a second
 	}{
-		{"records", 5, "", defaultRateLimit},
+		{"records", 5, "", 50_000},
 		{"requests", 100_000, "4", 4},
 		{"both", 3, "7", 7},
 	}
@@ -102,66 +98,4 @@ func TestNeverMoreBatchesAtOnceThanDeclared(t *testing.T) {
 			require.EqualValues(t, declared, e.mostOnce, "as many as declared, and no more")
 		})
 	}
-}
-
-func TestPaceEndsWithItsContext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := newPace()
-		p.declare(rpc.Speed{MaximumBatchSize: 1, MaximumParallelBatches: 1, MaximumRecordsPerSecond: 1})
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-		defer cancel()
-		require.NoError(t, p.wait(ctx, 10))
-		require.ErrorIs(t, p.wait(ctx, 1), context.DeadlineExceeded, "it would have to wait ten seconds")
-
-		require.NoError(t, p.enter(t.Context()))
-		short, stop := context.WithTimeout(t.Context(), time.Second)
-		defer stop()
-		require.ErrorIs(t, p.enter(short), context.DeadlineExceeded)
-		p.leave()
-		require.NoError(t, p.enter(t.Context()))
-	})
-}
-
-func TestParallelCap(t *testing.T) {
-	for declared, want := range map[int64]int{-1: 1, 0: 1, 1: 1, 50: 50, 51: 50, 1 << 40: 50} {
-		require.Equal(t, want, parallelCap(rpc.Speed{MaximumParallelBatches: declared}))
-	}
-}
-
-func TestRateLimitHeader(t *testing.T) {
-	for value, want := range map[string]float64{
-		"10": 10, " 10 ": 10, "1": 1,
-		"": defaultRateLimit, "0": defaultRateLimit, "-5": defaultRateLimit, "1.5": defaultRateLimit,
-		"100/s": defaultRateLimit, "1e3": defaultRateLimit,
-	} {
-		s := &session{pace: newPace()}
-		s.noticeRateLimit(&wire.Reply{Header: http.Header{"X-Ratelimit-Limit": {value}}})
-		require.Equal(t, want, s.pace.requests, "%q", value)
-	}
-	s := &session{pace: newPace()}
-	s.noticeRateLimit(&wire.Reply{Header: http.Header{}})
-	require.EqualValues(t, defaultRateLimit, s.pace.requests)
-}
-
-// TestPaceSpreadsEvenly: parallel callers get turns of their own.
-func TestPaceSpreadsEvenly(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := newPace()
-		p.requests = 10
-		start := time.Now()
-		var mu sync.Mutex
-		var turns []time.Duration
-		var wg sync.WaitGroup
-		for range 5 {
-			wg.Go(func() {
-				_ = p.wait(t.Context(), 0)
-				mu.Lock()
-				turns = append(turns, time.Since(start))
-				mu.Unlock()
-			})
-		}
-		wg.Wait()
-		slices.Sort(turns)
-		require.Equal(t, []time.Duration{0, 100e6, 200e6, 300e6, 400e6}, turns)
-	})
 }

@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/exchange"
+	"github.com/destkit/destkit/conformance/internal/judge"
+	"github.com/destkit/destkit/conformance/internal/line"
 	"github.com/destkit/destkit/conformance/internal/rules"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/internal/foreign"
@@ -17,7 +20,8 @@ import (
 // same that Run uses; what they look at is what went by. One goroutine at a time
 // may use it.
 type Passive struct {
-	*ruler
+	ruler    *judge.Ruler
+	s        *session
 	viewer   *wire.Viewer
 	ours     *wire.Calls
 	selected []*conformance.Check
@@ -62,44 +66,45 @@ func (j *Judged) Exchange() conformance.Exchange { return j.exchange(false) }
 // *UsageError.
 func NewPassive(target Target, opts conformance.Options) (*Passive, error) {
 	opts.Write, opts.Load, opts.Features = false, false, nil
-	opts = withDefaults(opts)
-	if err := validate(opts); err != nil {
+	opts = line.WithDefaults(opts)
+	if err := line.Validate(opts); err != nil {
 		return nil, err
 	}
-	s := &session{target: Target{URL: target.URL}, opts: opts, redactor: wire.NewRedactor()}
-	if err := s.resolve(); err != nil {
+	s := &session{}
+	s.Target.URL, s.Opts, s.Redactor = target.URL, opts, wire.NewRedactor()
+	if err := s.Resolve(); err != nil {
 		return nil, err
 	}
-	s.redactor.Add(target.Token, "$DESTKIT_TOKEN")
+	s.Redactor.Add(target.Token, "$DESTKIT_TOKEN")
 	for name, value := range target.Headers {
-		wire.AddHeaderSecrets(s.redactor, []wire.Header{{Name: name, Value: value}})
+		wire.AddHeaderSecrets(s.Redactor, []wire.Header{{Name: name, Value: value}})
 	}
-	if err := wire.AddURLSecrets(s.redactor, target.URL); err != nil {
-		return nil, usage("%v", err)
+	if err := wire.AddURLSecrets(s.Redactor, target.URL); err != nil {
+		return nil, line.Usage("%v", err)
 	}
-	if err := s.findSecret(); err != nil {
+	if err := s.FindSecret(); err != nil {
 		return nil, err
 	}
 	if err := s.load(); err != nil {
 		return nil, err
 	}
 	suite := s.suite()
-	selected, err := suite.Select(&s.opts)
+	selected, err := suite.Select(&s.Opts)
 	if err != nil {
 		return nil, err
 	}
-	r, err := newRuler(s, suite, selected)
+	r, err := judge.NewRuler(&s.Judge, suite, selected)
 	if err != nil {
 		return nil, err
 	}
 	return &Passive{
-		ruler: r, ours: wire.NewCalls(target.URL, s.redactor), viewer: wire.NewViewer(s.redactor, s.trees.Spare()), started: time.Now(), selected: selected,
+		ruler: r, s: s, ours: wire.NewCalls(target.URL, s.Redactor), viewer: wire.NewViewer(s.Redactor, s.Trees.Spare()), started: time.Now(), selected: selected,
 		headers: map[uint64]bool{}, seed: maphash.MakeSeed(),
 	}, nil
 }
 
 // Secrets is the redactor of the run: what it knows stands in no report.
-func (p *Passive) Secrets() *wire.Redactor { return p.s.redactor }
+func (p *Passive) Secrets() *wire.Redactor { return p.s.Redactor }
 
 // mostSecrets bounds how many credentials of callers are looked for in everything
 // that is recorded; the bodies of calls with further ones are not kept.
@@ -115,7 +120,7 @@ func (p *Passive) Observe(x *conformance.Sight) *Judged {
 		p.secrets += p.learnSecrets(x)
 	}
 	if _, query, found := strings.Cut(x.Target, "?"); found && p.queries < mostSecrets && !p.known(wire.Header{Name: "?", Value: query}) {
-		p.queries += wire.AddQuerySecrets(p.s.redactor, x.Target)
+		p.queries += wire.AddQuerySecrets(p.s.Redactor, x.Target)
 	}
 	auth := ""
 	for _, h := range x.RequestHeader {
@@ -123,8 +128,8 @@ func (p *Passive) Observe(x *conformance.Sight) *Judged {
 			auth = h.Value
 		}
 	}
-	r := &reply{Reply: p.viewer.Reply(x)}
-	r.Parse(&p.s.trees)
+	r := &exchange.Reply{Reply: p.viewer.Reply(x)}
+	r.Parse(&p.s.Trees)
 	c := rules.Read(r, x.Method, auth, x.Number)
 	if !p.ours.Has(x) {
 		p.other++
@@ -145,7 +150,7 @@ func (p *Passive) Observe(x *conformance.Sight) *Judged {
 		p.unread++
 		return j
 	}
-	j.IDs = p.see(c)
+	j.IDs = p.ruler.See(c)
 	return j
 }
 
@@ -165,7 +170,7 @@ func (p *Passive) judged(x *conformance.Sight, c *rules.Call) *Judged {
 
 // named puts method and id of a call into its record.
 func (p *Passive) named(c *rules.Call, e conformance.Exchange) conformance.Exchange {
-	e.RPC, e.RPCID = p.s.redactor.String(foreign.Clip(c.Method, 200)), p.s.redactor.String(foreign.Clip(c.ID, 400))
+	e.RPC, e.RPCID = p.s.Redactor.String(foreign.Clip(c.Method, 200)), p.s.Redactor.String(foreign.Clip(c.ID, 400))
 	return e
 }
 
@@ -188,7 +193,7 @@ func (p *Passive) learnSecrets(x *conformance.Sight) int {
 		if !wire.SecretHeader(h.Name) || p.known(h) {
 			continue
 		}
-		fresh += wire.AddHeaderSecrets(p.s.redactor, []wire.Header{h})
+		fresh += wire.AddHeaderSecrets(p.s.Redactor, []wire.Header{h})
 	}
 	return fresh
 }
@@ -196,16 +201,16 @@ func (p *Passive) learnSecrets(x *conformance.Sight) int {
 // TLSConfig is how a line to the endpoint is opened: certificates are looked at by
 // VerifyTLS alone, so that what is wrong with them can be reported.
 func (p *Passive) TLSConfig() *tls.Config {
-	return &tls.Config{MinVersion: tls.VersionTLS10, RootCAs: p.s.opts.Roots, InsecureSkipVerify: true}
+	return &tls.Config{MinVersion: tls.VersionTLS10, RootCAs: p.s.Opts.Roots, InsecureSkipVerify: true}
 }
 
 // VerifyTLS notes what a handshake has shown, for the TLS checks. Where untrusted
 // certificates are not accepted (Options.Development) its error says why nothing may be
 // sent over the line. It is safe for parallel use.
 func (p *Passive) VerifyTLS(state tls.ConnectionState) error {
-	f := &rules.Handshake{Name: p.s.url.Hostname(), Roots: p.s.opts.Roots, Now: time.Now(), Version: state.Version, Chain: state.PeerCertificates}
-	p.traffic.Connected(f)
-	if p.s.dev && p.s.opts.Roots == nil {
+	f := &rules.Handshake{Name: p.s.URL.Hostname(), Roots: p.s.Opts.Roots, Now: time.Now(), Version: state.Version, Chain: state.PeerCertificates}
+	p.ruler.Traffic.Connected(f)
+	if p.s.Dev && p.s.Opts.Roots == nil {
 		return nil
 	}
 	return f.Verify(f.Name, f.Now)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/engine"
+	"github.com/destkit/destkit/conformance/internal/line"
 	"github.com/destkit/destkit/conformance/internal/rules"
 	"github.com/destkit/destkit/internal/quantity"
 )
@@ -15,38 +16,38 @@ const activeJudging = "active judging (destkit conform)"
 
 // result is what a check comes to.
 func (p *Passive) result(c *conformance.Check) *engine.Result {
-	pc := p.byID[c.ID]
-	found := *pc.found // a report may be asked for again
+	pc := p.ruler.ByID[c.ID]
+	found := *pc.Found // a report may be asked for again
 	switch {
 	case !rules.Decides(c.ID):
-		return found.Result(notRun(activeJudging, "needs active judging: traffic alone does not show it"))
-	case strings.HasPrefix(c.ID, "TLS-") && !p.s.tlsJudged():
-		return found.Result(p.s.permitted(c))
-	case pc.looked == 0:
-		return found.Result(inconclusive(activeJudging, "no call went by that shows it"))
+		return found.Result(line.NotRun(activeJudging, "needs active judging: traffic alone does not show it"))
+	case strings.HasPrefix(c.ID, "TLS-") && !p.s.TLSJudged():
+		return found.Result(p.s.Permitted(c))
+	case pc.Looked == 0:
+		return found.Result(line.Inconclusive(activeJudging, "no call went by that shows it"))
 	}
 	var out error
-	if found.Held() == nil && pc.reason != "" && len(found.Evidence()) == 0 && c.Level != conformance.Info {
-		out = inconclusive(activeJudging, "%s", pc.reason)
+	if found.Held() == nil && pc.Reason != "" && len(found.Evidence()) == 0 && c.Level != conformance.Info {
+		out = line.Inconclusive(activeJudging, "%s", pc.Reason)
 	}
 	r := found.Result(out)
 	if r.Status == conformance.Inconclusive && r.Decider == "" {
 		r.Decider = activeJudging
 	}
-	r.Attempts = pc.looked
+	r.Attempts = pc.Looked
 	return r
 }
 
 // Report sums up what went by so far. It may be asked for more than once.
 func (p *Passive) Report() *conformance.Report {
-	for _, pc := range p.checks {
-		p.conclude(pc)
+	for _, pc := range p.ruler.Checks {
+		p.ruler.Conclude(pc)
 	}
-	return p.suite.Observed(p.s.opts, p.selected, p.started, p.result, func(r *conformance.Report) {
-		r.Settings.Development, r.Settings.Roots = p.s.dev, p.s.rootsName()
+	return p.ruler.Suite.Observed(p.s.Opts, p.selected, p.started, p.result, func(r *conformance.Report) {
+		r.Settings.Development, r.Settings.Roots = p.s.Dev, p.s.rootsName()
 		p.s.sumUp(r)
 		r.Tier = conformance.TierProtocol
-		if p.traffic.Results() > 0 {
+		if p.ruler.Traffic.Results() > 0 {
 			r.Tier = conformance.TierResults
 		}
 		r.Calls, r.Records = p.calls, p.records

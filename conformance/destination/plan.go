@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/discover"
+	"github.com/destkit/destkit/conformance/internal/line"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
@@ -15,10 +17,10 @@ func Plan(ctx context.Context, target Target, opts conformance.Options) (*confor
 	if err != nil {
 		return nil, err
 	}
-	defer s.close()
+	defer s.Close()
 	p, err := s.makePlan(ctx)
 	if p != nil {
-		s.redactor.Value(p)
+		s.Redactor.Value(p)
 	}
 	return p, s.suite().HideError(err)
 }
@@ -28,69 +30,69 @@ func (s *session) makePlan(ctx context.Context) (*conformance.PlanReport, error)
 	if err != nil {
 		return nil, err
 	}
-	c, err := s.discover(ctx)
+	c, err := s.Discover(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if p := s.nothingToJudge(ctx, c); p != nil {
-		return nil, asError(p)
+	if p := s.NothingToJudge(ctx, c); p != nil {
+		return nil, discover.AsError(p)
 	}
-	silent, err := s.silent(ctx)
+	silent, err := s.Silent(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if silent != "" {
 		return nil, errors.New(silent)
 	}
-	s.found(c)
-	if err := s.checkFixtures(); err != nil {
+	s.Found(c)
+	if err := s.CheckFixtures(); err != nil {
 		return nil, err
 	}
 	missing := s.unlisted()
-	if len(missing) > 0 && len(c.objects) > 0 {
+	if len(missing) > 0 && len(c.Objects) > 0 {
 		return nil, s.noObjects(missing)
 	}
-	p := &conformance.PlanReport{Target: s.redactor.String(s.target.URL), Replicas: s.replicas.names[1:], Notes: []string{}, Undecidable: []string{}, Keys: []string{}}
-	if c.speed != nil {
+	p := &conformance.PlanReport{Target: s.Redactor.String(s.Target.URL), Replicas: s.Replicas.Names[1:], Notes: []string{}, Undecidable: []string{}, Keys: []string{}}
+	if c.Speed != nil {
 		p.Speed = fmt.Sprintf("%s in a batch, %s at once, %d records/s",
-			quantity.Count(c.speed.MaximumBatchSize, "record"), quantity.Count(c.speed.MaximumParallelBatches, "batch"), c.speed.MaximumRecordsPerSecond)
+			quantity.Count(c.Speed.MaximumBatchSize, "record"), quantity.Count(c.Speed.MaximumParallelBatches, "batch"), c.Speed.MaximumRecordsPerSecond)
 	}
 	if len(missing) > 0 {
 		p.Notes = append(p.Notes, "list_objects names no object that can be read: conform judges the list, and writes nothing")
 	}
 	s.planObjects(p)
-	if what := s.whatLasts(checks); what != "" {
+	if what := s.WhatLasts(checks); what != "" {
 		p.Notes = append(p.Notes, what+": conform wants a clean-up hook in --hooks FILE, or --allow-leftovers")
 	}
 	for _, check := range checks {
 		s.planCheck(p, check)
 	}
-	if s.hookTested(checks) {
-		p.Records += hookRecords * len(s.opts.Objects)
-		p.Notes = append(p.Notes, fmt.Sprintf("the test of the read-back hook writes up to %s for each object", quantity.Count(hookRecords, "record")))
+	if s.HookTested(checks) {
+		p.Records += discover.HookRecords * len(s.Opts.Objects)
+		p.Notes = append(p.Notes, fmt.Sprintf("the test of the read-back hook writes up to %s for each object", quantity.Count(discover.HookRecords, "record")))
 	}
-	if p.Records > s.opts.MaxRecords {
-		p.Notes = append(p.Notes, fmt.Sprintf("up to %s exceed --max-records %d: the checks that come last would be NOT_RUN", quantity.Count(p.Records, "record"), s.opts.MaxRecords))
+	if p.Records > s.Opts.MaxRecords {
+		p.Notes = append(p.Notes, fmt.Sprintf("up to %s exceed --max-records %d: the checks that come last would be NOT_RUN", quantity.Count(p.Records, "record"), s.Opts.MaxRecords))
 	}
 	return p, nil
 }
 
 func (s *session) planObjects(p *conformance.PlanReport) {
-	sc := s.newScenario(context.Background(), &conformance.Check{ID: "RES-002"}, nil)
-	for _, o := range s.catalog.objects {
+	sc := s.NewScenario(context.Background(), &conformance.Check{ID: "RES-002"}, nil)
+	for _, o := range s.Catalog.Objects {
 		po := conformance.PlanObject{Name: o.APIName, Operations: o.Operations, Fields: len(o.Fields), Cleanup: "none"}
 		switch {
-		case o.accepts("delete"):
+		case o.Accepts("delete"):
 			po.Cleanup = "delete batches"
-		case s.opts.Hooks.Cleanup.Set():
+		case s.Opts.Hooks.Cleanup.Set():
 			po.Cleanup = "hook"
 		}
-		for _, name := range s.opts.Objects {
+		for _, name := range s.Opts.Objects {
 			po.Chosen = po.Chosen || name == o.APIName
 		}
-		if f, err := o.identifier(); err == nil {
+		if f, err := o.Identifier(); err == nil {
 			po.Identifier = f.APIName
-			if key, err := sc.key(o, f); err == nil && po.Chosen {
+			if key, err := sc.Key(o, f); err == nil && po.Chosen {
 				p.Keys = append(p.Keys, fmt.Sprintf("%s.%s = %s", o.APIName, f.APIName, key))
 			}
 		}
@@ -100,21 +102,21 @@ func (s *session) planObjects(p *conformance.PlanReport) {
 
 func (s *session) planCheck(p *conformance.PlanReport, c *conformance.Check) {
 	pc := conformance.PlannedCheck{ID: c.ID, Title: c.Title, Level: c.Level, Runs: true}
-	if err := s.permitted(c); err != nil {
-		pc.Runs, pc.Reason, pc.Decider = false, reasonOf(err), deciderOf(err)
+	if err := s.Permitted(c); err != nil {
+		pc.Runs, pc.Reason, pc.Decider = false, line.ReasonOf(err), line.DeciderOf(err)
 	} else if c.Write {
 		pc.Records = c.Records
 		if c.EachObject {
-			pc.Records *= len(s.opts.Objects)
+			pc.Records *= len(s.Opts.Objects)
 		}
 		p.Records += pc.Records
 	}
 	switch {
-	case pc.Runs && c.ReadbackDecides && s.readback == nil:
+	case pc.Runs && c.ReadbackDecides && s.Readback == nil:
 		pc.Reason, pc.Decider = "may stay INCONCLUSIVE without a read-back hook", "readback"
 		fallthrough
 	case !pc.Runs:
-		if c.Level == conformance.Must && c.Gates(s.opts.Profile) {
+		if c.Level == conformance.Must && c.Gates(s.Opts.Profile) {
 			p.Undecidable = append(p.Undecidable, c.ID)
 		}
 	}

@@ -9,6 +9,9 @@ import (
 	"slices"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/discover"
+	"github.com/destkit/destkit/conformance/internal/exchange"
+	"github.com/destkit/destkit/conformance/internal/line"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/internal/foreign"
 )
@@ -32,7 +35,7 @@ type ReplayResult struct {
 func Replay(ctx context.Context, target Target, opts conformance.Options, r *conformance.Report, ids []string) ([]ReplayResult, error) {
 	for _, id := range ids {
 		if !slices.ContainsFunc(r.Checks, func(c conformance.CheckResult) bool { return c.ID == id && len(c.Findings) > 0 }) {
-			return nil, usage("the report has no finding of %s", id)
+			return nil, line.Usage("the report has no finding of %s", id)
 		}
 	}
 	p := &permission{report: r, write: opts.Write, objects: opts.Objects}
@@ -44,7 +47,7 @@ func Replay(ctx context.Context, target Target, opts conformance.Options, r *con
 	if err != nil {
 		return nil, err
 	}
-	defer s.close()
+	defer s.Close()
 	p.s = s
 	var out []ReplayResult
 	for _, c := range r.Checks {
@@ -54,28 +57,28 @@ func Replay(ctx context.Context, target Target, opts conformance.Options, r *con
 		for _, f := range c.Findings {
 			for _, x := range f.Exchanges {
 				result, reply := p.resend(ctx, c.ID, x)
-				if reply != nil && slices.Contains([]wire.Kind{wire.KindRefused, wire.KindDNS, wire.KindTLS}, reply.Kind) && !s.responded.Load() {
-					return nil, asError(s.unreachable(ctx, reply)) // so would be all others
+				if reply != nil && slices.Contains([]wire.Kind{wire.KindRefused, wire.KindDNS, wire.KindTLS}, reply.Kind) && !s.Responded.Load() {
+					return nil, discover.AsError(s.Unreachable(ctx, reply)) // so would be all others
 				}
 				out = append(out, result)
 			}
 		}
 	}
 	if len(out) == 0 {
-		return nil, usage("the report has no finding to replay")
+		return nil, line.Usage("the report has no finding to replay")
 	}
-	s.redactor.Value(&out)
+	s.Redactor.Value(&out)
 	return out, nil
 }
 
 // resend sends one exchange, or says why not; the reply is nil when it was not sent.
-func (p *permission) resend(ctx context.Context, check string, x conformance.Exchange) (res ReplayResult, r *reply) {
+func (p *permission) resend(ctx context.Context, check string, x conformance.Exchange) (res ReplayResult, r *exchange.Reply) {
 	res = ReplayResult{Check: check, Before: x}
 	body, header, does, why := p.request(ctx, x)
 	if res.Skipped = why; why != "" {
 		return res, nil
 	}
-	r, err := p.s.send(ctx, check, request{method: does.method, body: body, header: header, httpMethod: x.Request.Method, records: does.records})
+	r, err := p.s.Send(ctx, check, line.Request{Method: does.method, Body: body, Header: header, HTTPMethod: x.Request.Method, Records: does.records})
 	if err != nil {
 		res.Skipped = fmt.Sprint(err)
 		return res, nil
@@ -106,7 +109,7 @@ func (p *permission) request(ctx context.Context, x conformance.Exchange) (body 
 		}
 	}
 	shown := string(body)
-	body = []byte(p.s.redactor.Reveal(shown))
+	body = []byte(p.s.Redactor.Reveal(shown))
 	if does = p.read(ctx, method, body); does.refused != "" {
 		return nil, nil, does, does.refused
 	}

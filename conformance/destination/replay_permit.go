@@ -11,7 +11,10 @@ import (
 	"sync"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/discover"
+	"github.com/destkit/destkit/conformance/internal/judge"
 	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/conformance/internal/write"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/lists"
@@ -27,10 +30,10 @@ type permission struct {
 	report  *conformance.Report
 	write   bool
 	objects []string // those of the caller; else those of the report
-	owns    *ownership
+	owns    *discover.Ownership
 	records int // written so far
 
-	catalog *catalog // of the target, once it was asked
+	catalog *write.Catalog // of the target, once it was asked
 }
 
 // asks says what an endpoint would do for a body.
@@ -50,7 +53,7 @@ func (p *permission) read(ctx context.Context, httpMethod string, body []byte) a
 		switch {
 		case a.method == rpc.MethodSyncBatch:
 			return p.batch(ctx, httpMethod, n)
-		case slices.Contains(unknownMethods, a.method) || slices.Contains(rpc.Methods(), a.method):
+		case slices.Contains(judge.UnknownMethods, a.method) || slices.Contains(rpc.Methods(), a.method):
 			return a
 		}
 	case len(body) == 0 && httpMethod == http.MethodGet: // the call was in the query
@@ -109,8 +112,8 @@ func (p *permission) batch(ctx context.Context, httpMethod string, n *wire.Node)
 	case a.records > 0:
 		a.refused = "it writes records without a plan, so that their keys cannot be told"
 	}
-	if a.refused == "" && p.records+a.records > p.s.opts.MaxRecords {
-		a.refused = fmt.Sprintf("with its %s more than %d would be written", quantity.Count(a.records, "record"), p.s.opts.MaxRecords)
+	if a.refused == "" && p.records+a.records > p.s.Opts.MaxRecords {
+		a.refused = fmt.Sprintf("with its %s more than %d would be written", quantity.Count(a.records, "record"), p.s.Opts.MaxRecords)
 	}
 	if a.refused == "" {
 		p.records += a.records
@@ -158,22 +161,22 @@ func (p *permission) plan(ctx context.Context, plan, records *wire.Node) string 
 // batchOperations are those that batches of the judge carry.
 var batchOperations = []string{rpc.OperationUpsert, rpc.OperationInsert, rpc.OperationUpdate, rpc.OperationDelete}
 
-func (p *permission) ownership() (*ownership, error) {
+func (p *permission) ownership() (*discover.Ownership, error) {
 	checks := lists.Of(slices.Concat(p.report.Checks, p.report.Own), func(c conformance.CheckResult) string { return c.ID })
-	return newOwnership(p.report.RunID, p.s.opts, checks)
+	return discover.NewOwnership(p.report.RunID, p.s.Opts, checks)
 }
 
 // object asks the target what it knows of an object: which of its fields are
 // identifiers is not for the report to say.
-func (p *permission) object(ctx context.Context, name string) (*object, string) {
+func (p *permission) object(ctx context.Context, name string) (*write.Object, string) {
 	if p.catalog == nil {
-		c, err := p.s.discover(ctx)
+		c, err := p.s.Discover(ctx)
 		if err != nil {
 			return nil, "the endpoint could not be asked for its objects: " + err.Error()
 		}
 		p.catalog = c
 	}
-	o := p.catalog.object(name)
+	o := p.catalog.Object(name)
 	if o == nil || len(o.Fields) == 0 {
 		return nil, fmt.Sprintf("the endpoint does not list the fields of %q, so that its identifiers cannot be told", foreign.Clip(name, 60))
 	}
@@ -182,8 +185,8 @@ func (p *permission) object(ctx context.Context, name string) (*object, string) 
 
 // keys says which record has an identifier that the run did not make. Whatever the
 // plan or the endpoint calls an identifier must be the run's own, or absent.
-func (p *permission) keys(o *object, schema, records *wire.Node) string {
-	names := lists.Of(o.identifiers(), func(f rpc.Field) string { return f.APIName })
+func (p *permission) keys(o *write.Object, schema, records *wire.Node) string {
+	names := lists.Of(o.Identifiers(), func(f rpc.Field) string { return f.APIName })
 	for _, m := range membersOf(schema) {
 		active, _ := m.Value.Get("active_identifier").Bool()
 		identifier, _ := m.Value.Get("field", "identifier").Bool()
@@ -196,10 +199,10 @@ func (p *permission) keys(o *object, schema, records *wire.Node) string {
 			return fmt.Sprintf("its record %d is no object", i+1)
 		}
 		for _, m := range r.Members {
-			own := m.Value.Is(wire.Null) || p.owns.ownsNode(m.Value)
+			own := m.Value.Is(wire.Null) || p.owns.OwnsNode(m.Value)
 			if !own && slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, m.Name) }) {
 				return fmt.Sprintf("the %s %s of its record %d is no key of the run %s: give --key-template or --key-range if the run had one, else the report was changed",
-					foreign.Clip(m.Name, 60), foreign.Clip(p.s.redactor.String(string(m.Value.Raw)), 80), i+1, foreign.Clip(p.owns.run, 40))
+					foreign.Clip(m.Name, 60), foreign.Clip(p.s.Redactor.String(string(m.Value.Raw)), 80), i+1, foreign.Clip(p.owns.Run, 40))
 			}
 		}
 	}
@@ -231,7 +234,7 @@ func (p *permission) header(x conformance.Exchange) (h http.Header, why string) 
 
 // oddBodies are the bodies outside the protocol that the checks send, as patterns.
 var oddBodies = sync.OnceValue(func() []*regexp.Regexp {
-	texts := append([]string{"this is no JSON"}, deadlyBodies...)
+	texts := append([]string{"this is no JSON"}, judge.DeadlyBodies...)
 	cat, err := conformance.LoadCatalogue(conformance.SuiteDestination)
 	if err != nil { // its own tests would fail long before
 		return nil

@@ -11,9 +11,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/discover"
 	"github.com/destkit/destkit/conformance/internal/journal"
+	"github.com/destkit/destkit/conformance/internal/line"
 	"github.com/destkit/destkit/conformance/internal/values"
 	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/conformance/internal/write"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -178,27 +181,27 @@ func TestReplayWritesKeysOfTheRunOnly(t *testing.T) {
 // TestOwnershipOfARun: every key that a run makes is its own, and none that people
 // write.
 func TestOwnershipOfARun(t *testing.T) {
-	o := withDefaults(conformance.Options{RunID: "12ab9f"})
-	owns, err := newOwnership("12ab9f", o, nil)
+	o := line.WithDefaults(conformance.Options{RunID: "12ab9f"})
+	owns, err := discover.NewOwnership("12ab9f", o, nil)
 	require.NoError(t, err)
-	k, err := newKeys(o)
+	k, err := write.NewKeys(o)
 	require.NoError(t, err)
 	for range 200 {
 		text := k.NextText("DAT-004")
 		for form := range values.KeyForms {
 			key := values.FormOfKey(rpc.Field{}, text, form)
 			for _, odd := range []string{key, key + " Mixed CASE", " " + key + " spaces ", key + "#1/2", key + "-e\u0301"} {
-				require.True(t, owns.owns(values.Quote(odd)), odd)
+				require.True(t, owns.Owns(values.Quote(odd)), odd)
 			}
 		}
 		n, ok := k.NextInteger()
 		require.True(t, ok)
 		raw, _ := json.Marshal(n)
-		require.True(t, owns.owns(raw))
-		require.True(t, owns.owns(values.Quote("00"+string(raw))), "of digits, as SEM-014 sends it")
+		require.True(t, owns.Owns(raw))
+		require.True(t, owns.Owns(values.Quote("00"+string(raw))), "of digits, as SEM-014 sends it")
 	}
 	for _, foreign := range []string{`1`, `0`, `-5`, `9007199254740992`, `9007199254740994`, `1e12`, `"1"`, `""`, `null`, `true`, `{}`, `[]`, `"zz-conf"`, `"zz-conf-12ab9f"`, `"zz-load-12ab9f-000000000001"`, `"customer-12ab9f-1"`, `"9007199254740993"`, `3000000000000`} {
-		require.False(t, owns.owns(json.RawMessage(foreign)), foreign)
+		require.False(t, owns.Owns(json.RawMessage(foreign)), foreign)
 	}
 }
 

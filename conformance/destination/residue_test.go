@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/cleanup"
 	"github.com/destkit/destkit/conformance/internal/journal"
 	"github.com/destkit/destkit/destsim/rpc"
 )
@@ -204,8 +205,8 @@ func TestTwoProcessesAreNotVerified(t *testing.T) {
 // TestCleanIsSaidWhenItIsSeen: by the read-back, and by a witness without one.
 func TestCleanIsSaidWhenItIsSeen(t *testing.T) {
 	for by, change := range map[string]func(e *small, o *conformance.Options){
-		byReadback: func(e *small, o *conformance.Options) { o.ReadbackFunc = e.readback },
-		byWitness:  func(*small, *conformance.Options) {},
+		cleanup.ByReadback: func(e *small, o *conformance.Options) { o.ReadbackFunc = e.readback },
+		cleanup.ByWitness:  func(*small, *conformance.Options) {},
 	} {
 		e := newSmall()
 		opts := conformance.Options{Write: true, Objects: []string{"contact"}, RequireClean: true, Journal: filepath.Join(t.TempDir(), "run.ndjson")}
@@ -301,7 +302,7 @@ func TestCleanVerifies(t *testing.T) {
 	res, err = Clean(context.Background(), Target{Handler: e}, conformance.Options{Journal: path, ReadbackFunc: e.readback})
 	require.NoError(t, err)
 	require.Equal(t, 3, res.Cleaned)
-	require.Equal(t, []string{byReadback}, res.VerifiedBy)
+	require.Equal(t, []string{cleanup.ByReadback}, res.VerifiedBy)
 	require.Equal(t, []string{"other"}, e.keys("contact"))
 	require.Empty(t, pendingIn(t, path))
 }

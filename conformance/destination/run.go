@@ -8,11 +8,17 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/discover"
 	"github.com/destkit/destkit/conformance/internal/engine"
+	"github.com/destkit/destkit/conformance/internal/judge"
+	"github.com/destkit/destkit/conformance/internal/line"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/quantity"
 )
+
+// session is one run, as the engine judges it.
+type session struct{ judge.Judge }
 
 // Run judges a destination. A report comes back whenever the endpoint could be
 // looked at, even when it is interrupted half-way; an error means that the judge
@@ -23,10 +29,10 @@ func Run(ctx context.Context, target Target, opts conformance.Options) (*conform
 	if err != nil {
 		return nil, err
 	}
-	defer s.close()
+	defer s.Close()
 	r, err := s.run(ctx)
 	if r != nil {
-		s.redactor.Value(r)
+		s.Redactor.Value(r)
 	}
 	return r, s.suite().HideError(err)
 }
@@ -34,33 +40,33 @@ func Run(ctx context.Context, target Target, opts conformance.Options) (*conform
 // newSession checks the options and prepares a run; nothing is sent yet.
 func newSession(target Target, opts conformance.Options) (*session, error) {
 	s := &session{}
-	if err := s.begin(target, opts); err != nil {
+	if err := s.Begin(target, opts); err != nil {
 		return nil, err
 	}
-	return s, s.beginWrites()
+	return s, s.BeginWrites()
 }
 
 func (s *session) run(ctx context.Context) (*conformance.Report, error) {
 	if err := s.load(); err != nil {
 		return nil, err
 	}
-	defer s.closeJournal()
-	return s.suite().Run(ctx, s.opts)
+	defer s.CloseJournal()
+	return s.suite().Run(ctx, s.Opts)
 }
 
 // suite is the run as the engine judges it.
 func (s *session) suite() *engine.Suite {
 	return &engine.Suite{
-		Name: conformance.SuiteDestination, Target: s.redactor.String(s.target.URL), Catalogue: s.cat, Steps: definitions(), Secrets: s.redactor,
-		Symptoms: true, Permitted: s.permitted, Needs: s.needs, Objects: s.chosen,
-		NewActor: s.newActor, Open: s.open, Overall: s.brokenOverall, Settled: s.settled.settle, CleanUp: s.cleanUp, Finish: s.conclude,
+		Name: conformance.SuiteDestination, Target: s.Redactor.String(s.Target.URL), Catalogue: s.Cat, Steps: judge.Definitions(), Secrets: s.Redactor,
+		Symptoms: true, Permitted: s.Permitted, Needs: s.needs, Objects: s.Chosen,
+		NewActor: s.newActor, Open: s.open, Overall: s.brokenOverall, Settled: s.Settled.Settle, CleanUp: s.CleanUp, Finish: s.conclude,
 	}
 }
 
 // load reads the catalogue, unless the session has one.
 func (s *session) load() (err error) {
-	if s.cat == nil {
-		s.cat, err = conformance.LoadCatalogue(conformance.SuiteDestination)
+	if s.Cat == nil {
+		s.Cat, err = conformance.LoadCatalogue(conformance.SuiteDestination)
 	}
 	return err
 }
@@ -70,33 +76,33 @@ func (s *session) selected() ([]*conformance.Check, error) {
 	if err := s.load(); err != nil {
 		return nil, err
 	}
-	return s.suite().Select(&s.opts)
+	return s.suite().Select(&s.Opts)
 }
 
 // open looks at the endpoint and at the hooks before anything is judged, and learns which
 // values the endpoint takes.
 func (s *session) open(ctx context.Context, r *conformance.Report, checks []*conformance.Check) (ready bool, err error) {
-	if err := s.openJournal(); err != nil {
+	if err := s.OpenJournal(); err != nil {
 		return false, err
 	}
 	defer func() {
 		if !ready {
-			s.dropJournal()
+			s.DropJournal()
 		}
 	}()
 	s.noteSettings(r)
 	if err := s.beginOverall(checks); err != nil {
 		return false, err
 	}
-	s.preflight(ctx, r)
-	if s.catalog == nil || len(r.Problems) > 0 {
+	s.Preflight(ctx, r)
+	if s.Catalog == nil || len(r.Problems) > 0 {
 		return false, nil
 	}
 	if err := s.checkObjects(ctx); err != nil {
 		return false, err
 	}
-	if !s.untrusted { // nothing is written over a line that does not verify
-		if err := s.checkLasting(checks); err != nil {
+	if !s.Untrusted { // nothing is written over a line that does not verify
+		if err := s.CheckLasting(checks); err != nil {
 			return false, err
 		}
 		s.probeHooks(ctx, r, checks)
@@ -104,24 +110,24 @@ func (s *session) open(ctx context.Context, r *conformance.Report, checks []*con
 	if len(r.Problems) > 0 {
 		return false, nil
 	}
-	s.tryValues(ctx, checks)
-	s.hookFault = s.testReadback(ctx, checks)
-	s.noteFolding(r)
+	s.TryValues(ctx, checks)
+	s.HookFault = s.TestReadback(ctx, checks)
+	s.NoteFolding(r)
 	return true, nil
 }
 
 // conclude completes the report.
 func (s *session) conclude(_ context.Context, r *conformance.Report, _ bool) {
-	if s.untrusted && !slices.ContainsFunc(r.Checks, func(c conformance.CheckResult) bool {
+	if s.Untrusted && !slices.ContainsFunc(r.Checks, func(c conformance.CheckResult) bool {
 		return c.Status == conformance.Fail || c.Status == conformance.Flaky
 	}) {
 		r.Problems = append(r.Problems, conformance.Problem{Kind: "untrusted", ExitStatus: 3,
 			Message: "the certificate of the endpoint does not verify, and the checks that would say why are not selected",
 			Fix:     "select TLS-*, or judge with --development on, or give its roots with --tls-roots"})
 	}
-	r.Residue.Journal = s.opts.Journal
+	r.Residue.Journal = s.Opts.Journal
 	s.explainUnwritten(r)
-	if s.uncounted.Load() {
+	if s.Uncounted.Load() {
 		r.Notes = append(r.Notes, uncountedNote)
 	}
 	refusedKeys(r)
@@ -131,7 +137,7 @@ func (s *session) conclude(_ context.Context, r *conformance.Report, _ bool) {
 
 // Steps lists the sentences that a feature file may use, as regular expressions.
 func Steps() []string {
-	s := engine.Suite{Steps: definitions()}
+	s := engine.Suite{Steps: judge.Definitions()}
 	return s.Sentences()
 }
 
@@ -139,11 +145,11 @@ func Steps() []string {
 // to be sound; otherwise the run goes on without writes.
 func (s *session) checkObjects(ctx context.Context) error {
 	missing := s.unlisted()
-	if len(missing) == 0 || s.untrusted {
+	if len(missing) == 0 || s.Untrusted {
 		return nil
 	}
 	for _, id := range []string{"OBJ-001", "OBJ-002", "OBJ-003", "OBJ-004"} {
-		c, ok := s.cat.Check(id)
+		c, ok := s.Cat.Check(id)
 		if !ok {
 			continue
 		}
@@ -152,10 +158,10 @@ func (s *session) checkObjects(ctx context.Context) error {
 			return nil
 		}
 	}
-	if !s.catalog.listed {
+	if !s.Catalog.Listed {
 		// The list that those checks have seen came later: the first time
 		// list_objects had no answer, which says nothing about its objects.
-		if err := s.list(ctx, s.catalog); err != nil || !s.catalog.listed {
+		if err := s.List(ctx, s.Catalog); err != nil || !s.Catalog.Listed {
 			s.withoutWrites(missing, "", "list_objects is not answered every time")
 			return nil
 		}
@@ -168,8 +174,8 @@ func (s *session) checkObjects(ctx context.Context) error {
 
 // noObjects refuses names of --object that list_objects does not have.
 func (s *session) noObjects(missing []string) error {
-	return usage("%s %s %s not exist; list_objects names %s", quantity.Noun(len(missing), "object"), quantity.List(inQuotes(missing)),
-		quantity.Verb(len(missing), "does", "do"), quantity.List(inQuotes(s.catalog.names())))
+	return line.Usage("%s %s %s not exist; list_objects names %s", quantity.Noun(len(missing), "object"), quantity.List(inQuotes(missing)),
+		quantity.Verb(len(missing), "does", "do"), quantity.List(inQuotes(s.Catalog.Names())))
 }
 
 // inQuotes puts names of an endpoint in quotes: they can have spaces, or be empty.
@@ -183,53 +189,38 @@ func inQuotes(names []string) []string {
 
 // unlisted are the names of --object that discovery did not find.
 func (s *session) unlisted() (missing []string) {
-	return lists.Where(s.opts.Objects, func(name string) bool { return s.catalog.object(name) == nil })
-}
-
-// unwritten is why a run that may write does not: objects that are not listed.
-type unwritten struct {
-	missing []string
-	check   string // the one about the list that does not hold; "" for none
-	why     string
-}
-
-// reason is that of a check which writes, as long as the others are not judged.
-func (u *unwritten) reason() string {
-	if u.check != "" {
-		return "blocked by " + u.check
-	}
-	return fmt.Sprintf("object %s is not listed: %s", quantity.List(u.missing), u.why)
+	return lists.Where(s.Opts.Objects, func(name string) bool { return s.Catalog.Object(name) == nil })
 }
 
 // withoutWrites takes the permission to write back, because of objects that are
 // not listed.
 func (s *session) withoutWrites(missing []string, check, why string) {
-	s.opts.Write, s.unwritten = false, &unwritten{missing, check, why}
+	s.Opts.Write, s.Unwritten = false, &discover.Unwritten{Missing: missing, Check: check, Why: why}
 }
 
 // explainUnwritten says in the report why nothing was written, and which failed check
 // the others wait for: the one about the list, or what that one is blocked by.
 func (s *session) explainUnwritten(r *conformance.Report) {
-	u := s.unwritten
+	u := s.Unwritten
 	if u == nil {
 		return
 	}
 	r.Settings.Write = false
-	why := u.why
+	why := u.Why
 	var by []string
-	if u.check != "" {
-		by, why = s.behind(r, u.check), u.check+" does not hold"
+	if u.Check != "" {
+		by, why = s.behind(r, u.Check), u.Check+" does not hold"
 	}
 	for i := range r.Checks {
-		if c := &r.Checks[i]; len(by) > 0 && c.Status == conformance.NotRun && c.Reason == u.reason() && len(c.BlockedBy) == 0 {
+		if c := &r.Checks[i]; len(by) > 0 && c.Status == conformance.NotRun && c.Reason == u.Reason() && len(c.BlockedBy) == 0 {
 			c.Reason, c.BlockedBy = "blocked by "+strings.Join(by, ", "), by
 		}
 	}
-	if len(by) > 0 && !slices.Contains(by, u.check) {
+	if len(by) > 0 && !slices.Contains(by, u.Check) {
 		r.Notes = append(r.Notes, fmt.Sprintf("list_objects could not be read (%s): the run goes on without writes", quantity.List(by)))
 		return
 	}
-	r.Notes = append(r.Notes, fmt.Sprintf("object %s is not listed, and %s: the run goes on without writes", quantity.List(u.missing), why))
+	r.Notes = append(r.Notes, fmt.Sprintf("object %s is not listed, and %s: the run goes on without writes", quantity.List(u.Missing), why))
 }
 
 // behind are the failed checks of the report that a check follows from: itself, those
@@ -258,3 +249,6 @@ func (s *session) behind(r *conformance.Report, id string) (by []string) {
 func aboutList(f conformance.Finding) bool {
 	return slices.ContainsFunc(f.Exchanges, func(x conformance.Exchange) bool { return x.RPC == rpc.MethodListObjects })
 }
+
+// Target is the endpoint under judgement.
+type Target = conformance.Target

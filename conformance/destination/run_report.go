@@ -7,21 +7,22 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/values"
+	"github.com/destkit/destkit/conformance/internal/write"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
 // noteSettings says in the report what a run of a destination was told.
 func (s *session) noteSettings(r *conformance.Report) {
-	r.Replicas = s.replicas.names[1:]
-	r.Settings.Readback, r.Settings.Hooks = s.readback != nil, s.hookNames()
-	r.Settings.Development, r.Settings.Roots = s.dev, s.rootsName()
+	r.Replicas = s.Replicas.Names[1:]
+	r.Settings.Readback, r.Settings.Hooks = s.Readback != nil, s.hookNames()
+	r.Settings.Development, r.Settings.Roots = s.Dev, s.rootsName()
 }
 
 func (s *session) rootsName() string {
 	switch {
-	case s.dev || s.url.Scheme != "https":
+	case s.Dev || s.URL.Scheme != "https":
 		return "none"
-	case s.private:
+	case s.Private:
 		return "private"
 	}
 	return "public"
@@ -32,7 +33,7 @@ var hookNames = []string{"cleanup", "restart", "alter_schema", "break_downstream
 func (s *session) hookNames() []string {
 	out := []string{}
 	for _, n := range hookNames {
-		if s.hook(n).Set() {
+		if s.Hook(n).Set() {
 			out = append(out, n)
 		}
 	}
@@ -42,11 +43,11 @@ func (s *session) hookNames() []string {
 // tier is how much evidence the run could gather.
 func (s *session) tier() conformance.Tier {
 	switch {
-	case !s.opts.Write:
+	case !s.Opts.Write:
 		return conformance.TierProtocol
-	case s.readback == nil:
+	case s.Readback == nil:
 		return conformance.TierResults
-	case s.opts.Load && len(s.hookNames()) == len(hookNames):
+	case s.Opts.Load && len(s.hookNames()) == len(hookNames):
 		return conformance.TierOperations
 	}
 	return conformance.TierSemantics
@@ -58,17 +59,17 @@ func (s *session) sumUp(r *conformance.Report) {
 	if r.Settings.KeyTemplate == values.DefaultKeyTemplate {
 		r.Settings.KeyTemplate = ""
 	}
-	if s.catalog != nil && s.catalog.speed != nil {
-		v := s.catalog.speed
+	if s.Catalog != nil && s.Catalog.Speed != nil {
+		v := s.Catalog.Speed
 		r.Settings.DeclaredSpeed = fmt.Sprintf("%s in a batch, %s at once, %d records/s",
 			quantity.Count(v.MaximumBatchSize, "record"), quantity.Count(v.MaximumParallelBatches, "batch"), v.MaximumRecordsPerSecond)
 	}
-	if s.catalog != nil {
-		r.Settings.DeclaredRateLimit = s.catalog.rateLimit
-		names := s.catalog.names()
+	if s.Catalog != nil {
+		r.Settings.DeclaredRateLimit = s.Catalog.RateLimit
+		names := s.Catalog.Names()
 		r.Objects = names[:min(len(names), mostObjects)]
 	}
-	r.Calls, r.Records = s.replicas.calls(), s.budget.sent
+	r.Calls, r.Records = s.Replicas.Calls(), s.SentRecords()
 }
 
 // mostObjects is how many objects of the destination a report names.
@@ -78,7 +79,7 @@ const mostObjects = 100
 // has chosen, most was not judged, and that is not the endpoint's doing.
 func refusedKeys(r *conformance.Report) {
 	for _, c := range r.Checks {
-		if c.Status == conformance.Inconclusive && c.Decider == deciderKeys {
+		if c.Status == conformance.Inconclusive && c.Decider == write.DeciderKeys {
 			r.Problems = append(r.Problems, conformance.Problem{Kind: "keys", ExitStatus: 3, Message: c.ID + ": " + c.Reason,
 				Fix: "give integers that the endpoint takes and that none of its own records has: --key-range FROM:TO"})
 			return

@@ -16,6 +16,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/journal"
+	"github.com/destkit/destkit/conformance/internal/line"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -63,8 +64,8 @@ func TestURLSecret(t *testing.T) {
 	for spec, want := range map[string]string{"query:key": "a b/c", "path:1": "s p", "": ""} {
 		s, err := newSession(Target{URL: "https://h/x/s%20p/z?key=a%20b%2Fc", Handler: newSmall()}, conformance.Options{URLSecret: spec})
 		require.NoError(t, err)
-		s.close()
-		require.Equal(t, want, s.secret)
+		s.Close()
+		require.Equal(t, want, s.Secret)
 	}
 }
 
@@ -91,17 +92,17 @@ func TestDevelopmentModes(t *testing.T) {
 	for _, c := range cases {
 		s, err := newSession(Target{URL: c.url}, conformance.Options{Development: c.mode})
 		require.NoError(t, err)
-		require.Equal(t, c.dev, s.dev, "%s %s", c.url, c.mode)
-		s.close()
+		require.Equal(t, c.dev, s.Dev, "%s %s", c.url, c.mode)
+		s.Close()
 	}
 	s, err := newSession(Target{URL: "https://example.com", Handler: newSmall()}, conformance.Options{Development: conformance.DevelopmentOff})
 	require.NoError(t, err)
-	s.close()
-	require.True(t, s.dev, "a handler has no TLS to judge")
+	s.Close()
+	require.True(t, s.Dev, "a handler has no TLS to judge")
 }
 
 func TestDefaults(t *testing.T) {
-	o := withDefaults(conformance.Options{})
+	o := line.WithDefaults(conformance.Options{})
 	require.Equal(t, conformance.ProfileV1, o.Profile)
 	require.Equal(t, 5000, o.MaxRecords)
 	require.Equal(t, "zz-conf-{run}-{check}-{n}", o.KeyTemplate)
@@ -335,7 +336,7 @@ func TestInterruptedRun(t *testing.T) {
 	require.Len(t, r.Residue.Refused, trialOfSmall)
 	require.Equal(t, path, r.Residue.Journal)
 
-	_, err = s.journal.Begin("contact", "email", "upsert", []json.RawMessage{json.RawMessage(`"x"`)})
+	_, err = s.Journal.Begin("contact", "email", "upsert", []json.RawMessage{json.RawMessage(`"x"`)})
 	require.ErrorIs(t, err, os.ErrClosed)
 	read, err := journal.Read(path)
 	require.NoError(t, err)

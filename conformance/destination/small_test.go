@@ -291,8 +291,8 @@ func prepared(t *testing.T, e http.Handler, scenarios string, opts conformance.O
 	}
 	s, err := newSession(Target{Handler: e, Token: "the-token-of-the-tests"}, opts)
 	require.NoError(t, err)
-	t.Cleanup(s.close)
-	s.cat = cat
+	t.Cleanup(s.Close)
+	s.Cat = cat
 	require.Empty(t, s.suite().Undefined())
 	return s
 }

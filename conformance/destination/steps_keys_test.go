@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/conformance/internal/judge"
 )
 
 // TestKeysOfARowDifferAsWritten: two rows whose keys differ by one thing do so in an
@@ -17,6 +19,6 @@ func TestKeysOfARowDifferAsWritten(t *testing.T) {
 		`"1728486000001"`:   {`"1728486000001"`, `"1728486000001"`},
 		`"001728486000001"`: {`"001728486000001"`, `"001728486000001"`},
 	} {
-		require.Equal(t, want, [2]string{keyIn(row, "k-1"), keyIn(row, "k-1@a.io")}, row)
+		require.Equal(t, want, [2]string{judge.KeyIn(row, "k-1"), judge.KeyIn(row, "k-1@a.io")}, row)
 	}
 }

@@ -10,8 +10,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/discover"
 	"github.com/destkit/destkit/conformance/internal/exchange"
+	"github.com/destkit/destkit/conformance/internal/judge"
 	"github.com/destkit/destkit/conformance/internal/values"
+	"github.com/destkit/destkit/conformance/internal/write"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -75,61 +78,61 @@ func (s *strict) validate(a attempt) string {
 }
 
 // tried runs the trial alone and returns what it leaves to the checks.
-func tried(t *testing.T, e *strict) (*scenario, int) {
+func tried(t *testing.T, e *strict) (*judge.Scenario, int) {
 	t.Helper()
 	opts := writing(e.small)
 	opts.RunID = scriptRun
 	e.token = "the-token-of-the-tests"
 	s := prepared(t, e, writeCheck, opts)
-	require.NoError(t, s.openJournal())
-	t.Cleanup(func() { s.journal.Close() })
-	catalog, err := s.discover(t.Context())
+	require.NoError(t, s.OpenJournal())
+	t.Cleanup(func() { s.Journal.Close() })
+	catalog, err := s.Discover(t.Context())
 	require.NoError(t, err)
-	s.catalog = catalog
+	s.Catalog = catalog
 	_, before := e.sent()
-	s.tryValues(t.Context(), s.cat.Checks)
+	s.TryValues(t.Context(), s.Cat.Checks)
 	_, after := e.sent()
-	return s.newScenario(t.Context(), s.cat.Checks[0], s.catalog.object("contact")), after - before
+	return s.NewScenario(t.Context(), s.Cat.Checks[0], s.Catalog.Object("contact")), after - before
 }
 
 // TestTheTrialLearnsWhatAnEndpointTakes: after it no ordinary record is refused.
 func TestTheTrialLearnsWhatAnEndpointTakes(t *testing.T) {
 	e := newStrict()
 	sc, sent := tried(t, e)
-	require.LessOrEqual(t, sent, trialRecords)
-	o := sc.object
-	require.True(t, o.avoids("legacy"), "it is refused in every style and not required")
+	require.LessOrEqual(t, sent, discover.TrialRecords)
+	o := sc.Object
+	require.True(t, o.Avoids("legacy"), "it is refused in every style and not required")
 	for _, name := range []string{"reply_to", "phone", "status", "rank", "nickname", "notes"} {
-		require.False(t, o.avoids(name), name)
+		require.False(t, o.Avoids(name), name)
 	}
-	require.True(t, o.unique("nickname"))
-	require.False(t, o.unique("notes"))
-	require.Equal(t, []json.RawMessage{values.Quote("active"), values.Quote("inactive")}, o.lessons["status"].choices)
-	require.NotNil(t, o.lessons["reply_to"].format, "the message names the format")
-	require.Equal(t, values.Small, o.lessons["rank"].style)
+	require.True(t, o.Unique("nickname"))
+	require.False(t, o.Unique("notes"))
+	require.Equal(t, []json.RawMessage{values.Quote("active"), values.Quote("inactive")}, o.Lessons["status"].Choices)
+	require.NotNil(t, o.Lessons["reply_to"].Format, "the message names the format")
+	require.Equal(t, values.Small, o.Lessons["rank"].Style)
 
 	for _, every := range []bool{false, true} {
-		records, err := sc.make(40, rpc.OperationUpsert, rpc.Field{}, &sending{every: every})
+		records, err := sc.Make(40, rpc.OperationUpsert, rpc.Field{}, &write.Sending{Every: every})
 		require.NoError(t, err)
-		sentBatches, err := sc.write(rpc.OperationUpsert, records, plan{})
+		sentBatches, err := sc.Write(rpc.OperationUpsert, records, write.Plan{})
 		require.NoError(t, err)
 		for _, b := range sentBatches {
-			for _, r := range b.records {
-				require.True(t, b.succeeded(r), "%v: %s", r.values, b.whyOf(r))
+			for _, r := range b.Records {
+				require.True(t, b.Succeeded(r), "%v: %s", r.Values, b.WhyOf(r))
 			}
 		}
 		for i, r := range records {
-			records[i] = sc.changed(r, 1)
+			records[i] = sc.Changed(r, 1)
 		}
-		sentBatches, err = sc.write(rpc.OperationUpsert, records, plan{})
+		sentBatches, err = sc.Write(rpc.OperationUpsert, records, write.Plan{})
 		require.NoError(t, err)
 		for _, b := range sentBatches {
-			for _, r := range b.records {
-				require.True(t, b.succeeded(r), "a change: %v: %s", r.values, b.whyOf(r))
+			for _, r := range b.Records {
+				require.True(t, b.Succeeded(r), "a change: %v: %s", r.Values, b.WhyOf(r))
 			}
 		}
 	}
-	require.Zero(t, o.keyForm, "no message spoke of the identifier")
+	require.Zero(t, o.KeyForm, "no message spoke of the identifier")
 }
 
 // TestStrictEndpointsAreNotBlamed: what they refuse is a warning below the gate,
@@ -158,9 +161,9 @@ func TestTheTrialIsBounded(t *testing.T) {
 	e := newStrict()
 	e.refuse = func(attempt) string { return "no" }
 	sc, sent := tried(t, e)
-	require.LessOrEqual(t, sent, trialRecords)
+	require.LessOrEqual(t, sent, discover.TrialRecords)
 	require.Empty(t, e.keys("contact"))
-	require.False(t, slices.ContainsFunc(sc.object.Fields, func(f rpc.Field) bool { return f.Required && sc.object.avoids(f.APIName) }), "what is required stays mapped")
+	require.False(t, slices.ContainsFunc(sc.Object.Fields, func(f rpc.Field) bool { return f.Required && sc.Object.Avoids(f.APIName) }), "what is required stays mapped")
 }
 
 func TestMessagesNameFields(t *testing.T) {
@@ -170,7 +173,7 @@ func TestMessagesNameFields(t *testing.T) {
 		"family_name: too long": true, `{"last_name":["bad"]}`: true, "first_name is required": false, "name is required": false,
 		"last_names are bad": false, "my_last_name": false, "": false,
 	} {
-		require.Equal(t, named, mentions(message, f), message)
+		require.Equal(t, named, discover.Mentions(message, f), message)
 	}
 }
 
@@ -186,10 +189,10 @@ func TestChoicesOfMessages(t *testing.T) {
 		"status is not valid":                              nil,
 	} {
 		var got []string
-		for _, raw := range choices(f, message) {
+		for _, raw := range discover.Choices(f, message) {
 			got = append(got, exchange.KeyText(raw))
 		}
 		require.Equal(t, want, got, message)
 	}
-	require.Nil(t, choices(rpc.Field{APIName: "rank", Type: rpc.TypeInteger}, "rank must be one of 1, 2"))
+	require.Nil(t, discover.Choices(rpc.Field{APIName: "rank", Type: rpc.TypeInteger}, "rank must be one of 1, 2"))
 }

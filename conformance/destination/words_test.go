@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/exchange"
 	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
@@ -43,7 +44,7 @@ func TestARedirectIsShownAtTheConfiguredURL(t *testing.T) {
 // TestFailuresInWords: no finding shows the text of an error of Go.
 func TestFailuresInWords(t *testing.T) {
 	within := &wire.Reply{Kind: wire.KindTruncated, Received: 90, Err: fmt.Errorf("read response body: %w", &net.OpError{Op: "read", Err: syscall.ECONNRESET})}
-	require.Equal(t, "the response was truncated: the server reset the connection in the middle of it", (&reply{Reply: within}).Failure())
-	c := &reply{Reply: &wire.Reply{Kind: wire.KindTLS, Err: &wire.Error{Kind: wire.KindTLS, Op: "tls handshake", Err: fmt.Errorf("tls: no ciphers in common")}}}
+	require.Equal(t, "the response was truncated: the server reset the connection in the middle of it", (&exchange.Reply{Reply: within}).Failure())
+	c := &exchange.Reply{Reply: &wire.Reply{Kind: wire.KindTLS, Err: &wire.Error{Kind: wire.KindTLS, Op: "tls handshake", Err: fmt.Errorf("tls: no ciphers in common")}}}
 	require.Equal(t, "the TLS handshake failed: no ciphers in common", c.Failure())
 }

@@ -1,0 +1,118 @@
+package cleanup
+
+import (
+	"encoding/json"
+	"errors"
+
+	"github.com/destkit/destkit/conformance/internal/exchange"
+	"github.com/destkit/destkit/conformance/internal/journal"
+	"github.com/destkit/destkit/conformance/internal/line"
+	"github.com/destkit/destkit/conformance/internal/write"
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+// Deletes go in batches as large as the endpoint declares. One that fails as a whole is
+// halved: a record that spoils its batch, or a size that the endpoint does not bear, must
+// not keep the others from being deleted.
+
+// unknownSize is the size of the batches of a clean-up where the endpoint
+// declares none that can be read.
+const unknownSize = 500
+
+// cleanUpSize is never more than the endpoint takes in one batch (spec 8).
+func (sc *Scenario) cleanUpSize() int {
+	if sc.Catalog.Speed == nil {
+		return unknownSize
+	}
+	return int(max(1, min(unknownSize, sc.Catalog.Speed.MaximumBatchSize)))
+}
+
+// How many batches may fail as a whole before the clean-up gives up: in all, and in a row
+// by a proxy or a balancer in front of the endpoint.
+const (
+	mostFailed    = 60
+	MostDisturbed = 4
+)
+
+// deleteKeys deletes keys of a group, in batches that grow after a success and are halved
+// after a failure. A size that took the endpoint away is not tried again.
+func (sc *Scenario) deleteKeys(g *Cleaning, id rpc.Field, keys []journal.Key) {
+	size, most := sc.cleanUpSize(), sc.cleanUpSize()
+	failed, disturbed := 0, 0
+	for len(keys) > 0 {
+		part := keys[:min(size, len(keys))]
+		b, err := sc.deleteBatch(g.Object, id, part, disturbed == 0)
+		answered := err == nil && (b.Answered() || len(part) == 1 && b.Reply.IsError() && !b.Reply.Passing())
+		if answered || len(part) == 1 {
+			sc.takeDeletes(g, part, b, err)
+			keys = keys[len(part):]
+		}
+		switch {
+		case answered:
+			disturbed, size = 0, min(2*size, most)
+			continue
+		case err != nil:
+			most = max(1, len(part)/2)
+		case passing(b, nil):
+			disturbed++
+		}
+		size = max(1, len(part)/2)
+		if failed++; sc.Ctx.Err() != nil || sc.Watch.IsGone() || failed > mostFailed || disturbed == MostDisturbed {
+			if len(part) > 1 {
+				sc.takeDeletes(g, part, b, err)
+				keys = keys[len(part):]
+			}
+			for _, k := range keys {
+				g.Answers[exchange.KeyText(k.Identifier)] = Deletion{why: "not deleted, since the clean-up was given up: " + unanswered(b, err).why}
+			}
+			return
+		}
+	}
+}
+
+// deleteBatch sends one delete batch, and if it should again where it met a disturbance.
+// Each is a sync run of its own.
+func (sc *Scenario) deleteBatch(o *write.Object, id rpc.Field, keys []journal.Key, again bool) (*write.Batch, error) {
+	part := sc.c.NewScenario(sc.Ctx, line.CleanUpCheck, o)
+	records := make([]*write.Record, len(keys))
+	for i, k := range keys {
+		records[i] = &write.Record{Object: o, ID: id, Key: k.Identifier, Values: map[string]json.RawMessage{id.APIName: k.Identifier}}
+	}
+	outages := sc.Watch.Count()
+	b, err := part.cleanUpBatch(rpc.OperationDelete, records, o.Ordinary(id))
+	for n := range DeleteRepeats {
+		// A batch that took the endpoint away is not sent again as it was.
+		if !again || !passing(b, err) || sc.Watch.IsGone() || sc.Watch.Count() > outages || !part.pause(deletePause<<n, b) {
+			break
+		}
+		b, err = part.cleanUpBatch(rpc.OperationDelete, records, o.Ordinary(id))
+	}
+	return b, err
+}
+
+// takeDeletes notes how the deletes of keys were answered.
+func (sc *Scenario) takeDeletes(g *Cleaning, keys []journal.Key, b *write.Batch, err error) {
+	for i, k := range keys {
+		d := unanswered(b, err)
+		if err == nil {
+			d.why = "delete: " + b.WhyOf(b.Records[i])
+		}
+		if err == nil && b.Succeeded(b.Records[i]) {
+			d = Deletion{Acknowledged: true, Reply: b.Reply}
+		} else if err == nil && b.Refused(b.Records[i]) {
+			r := b.Records[i]
+			d = Deletion{why: "delete: " + b.WhyOf(r), Reply: b.Reply, Refused: b.RefusalOf(r)}
+			d.absent = b.Failed(r) && sc.Ledger.MeansAbsent(g.Name, "skipped "+write.SkipWords(b, r))
+		}
+		g.Answers[exchange.KeyText(k.Identifier)] = d
+	}
+}
+
+// unanswered is the deletion of a key whose batch got no result for it.
+func unanswered(b *write.Batch, err error) Deletion {
+	if err != nil {
+		_, unsent := errors.AsType[line.UnsentError](err)
+		return Deletion{why: err.Error(), unanswered: !unsent}
+	}
+	return Deletion{why: "delete: " + b.Reply.Short(), unanswered: true}
+}

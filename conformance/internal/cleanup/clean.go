@@ -1,0 +1,269 @@
+// Package cleanup deletes what a run has written, and says what is left and how sure that
+// is.
+package cleanup
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/discover"
+	"github.com/destkit/destkit/conformance/internal/engine"
+	"github.com/destkit/destkit/conformance/internal/exchange"
+	"github.com/destkit/destkit/conformance/internal/journal"
+	"github.com/destkit/destkit/conformance/internal/line"
+	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/conformance/internal/write"
+	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/hook"
+)
+
+// Cleanup is a run that can clean up after itself.
+type Cleanup struct {
+	discover.Discovery
+	Cleaned []*Cleaning // what the clean-up has seen; nil before it
+	// Owns recognises the keys of the run of a journal; nil: all in it are this run's.
+	Owns *discover.Ownership
+}
+
+// Scenario is a scenario that can look for what is left.
+type Scenario struct {
+	*write.Scenario
+	Unmet write.Unmet // what was reported, for the search for its cause
+	c     *Cleanup
+}
+
+// NewScenario is a scenario of a check for an object, or for none.
+func (s *Cleanup) NewScenario(ctx context.Context, c *conformance.Check, o *write.Object) *Scenario {
+	return &Scenario{Scenario: s.Session.NewScenario(ctx, c, o), c: s}
+}
+
+// ScenarioOf is the scenario whose findings the engine looks at.
+func (s *Cleanup) ScenarioOf(ctx context.Context, found *engine.Findings) *Scenario {
+	return &Scenario{Scenario: s.Session.ScenarioOf(ctx, found), c: s}
+}
+
+func (g *Cleaning) AnswerTo(k journal.Key) Deletion { return g.Answers[exchange.KeyText(k.Identifier)] }
+
+// What bounds the clean-up at the end of a run; what it does not reach is named in the
+// report and stays in the journal. A slow endpoint gets twice the time that its declared
+// speed needs, where no hook can help.
+const (
+	CleanUpTime     = 30 * time.Second
+	MostCleanUpTime = 10 * time.Minute
+)
+
+// CleanUp removes what the run wrote. Only journalled keys are ever deleted,
+// through delete batches where the object takes them, else through the hook.
+func (s *Cleanup) CleanUp(ctx context.Context, r *conformance.Report, late bool) {
+	if s.Catalog == nil {
+		return
+	}
+	// A run that was interrupted cleans up all the same, for a shorter while.
+	limit := s.DeletingTime(len(s.Journal.Pending()))
+	if ctx.Err() != nil {
+		limit = CleanUpTime / 3
+	}
+	s.Cleaned = s.cleanKeys(context.WithoutCancel(ctx), limit, !late, &r.Residue)
+}
+
+// DeletingTime is how long the clean-up of that many keys may take.
+func (s *Cleanup) DeletingTime(keys int) time.Duration {
+	if s.Opts.Hooks.Cleanup.Set() || s.Catalog.Speed == nil || s.Catalog.Speed.MaximumRecordsPerSecond < 1 {
+		return CleanUpTime
+	}
+	needed := float64(keys) / float64(s.Catalog.Speed.MaximumRecordsPerSecond)
+	return max(CleanUpTime, time.Duration(min(2*needed, MostCleanUpTime.Seconds())*float64(time.Second)))
+}
+
+// Cleaning is what is known of the journalled keys of one object and field.
+type Cleaning struct {
+	Name, Field string
+	Object      *write.Object // nil when it is not listed any more
+	Keys        []journal.Key
+	foreign     []journal.Key       // in the journal, and not made by its run
+	Answers     map[string]Deletion // by text of the key
+	sight       sight
+	StillThere  []journal.Key // that the read-back shows after their delete
+}
+
+// Deletion is how the removal of one key was answered.
+type Deletion struct {
+	Acknowledged bool
+	hook         bool            // by the cleanup hook
+	why          string          // else
+	Refused      string          // the words of a refusal
+	absent       bool            // they are those that keys get which were never there
+	unanswered   bool            // nothing came back for it
+	Reply        *exchange.Reply // to the delete batch
+}
+
+// cleanKeys deletes the pending keys of the journal, looks whether they are gone,
+// and sorts what is left. Each of the three steps has the whole limit, 0 for
+// none: looking must not take the time that deleting needs. witnesses permits
+// updates where no read-back shows what is there.
+func (s *Cleanup) cleanKeys(ctx context.Context, limit time.Duration, witnesses bool, res *conformance.Residue) []*Cleaning {
+	groups := s.pendingGroups()
+	step := func(do func(sc *Scenario, g *Cleaning)) {
+		limited, cancel := ctx, context.CancelFunc(func() {})
+		if limit > 0 {
+			limited, cancel = context.WithTimeout(ctx, limit)
+		}
+		defer cancel()
+		for _, g := range groups {
+			if len(g.Keys) > 0 {
+				do(s.NewScenario(limited, line.CleanUpCheck, g.Object), g)
+			}
+		}
+	}
+	step(func(sc *Scenario, g *Cleaning) { g.sight = sc.findSight(g, witnesses) })
+	step(func(sc *Scenario, g *Cleaning) { sc.deleteGroup(g) })
+	step(func(sc *Scenario, g *Cleaning) { settle(res, sc, g, sc.look(g)) })
+	for _, g := range groups {
+		for _, k := range g.foreign {
+			if k.State == journal.Refused {
+				continue // nothing of it is there, the journal says
+			}
+			keep(res, s.NewScenario(ctx, line.CleanUpCheck, g.Object), k, notOwn, k.State != journal.Unknown)
+		}
+	}
+	return groups
+}
+
+// notOwn is why a key of a journal is left where it is.
+const notOwn = "not deleted, since it is no key that this run makes: give --key-template or --key-range if the run had one, else the journal was changed"
+
+// pendingGroups sorts the pending keys by object and field.
+func (s *Cleanup) pendingGroups() []*Cleaning {
+	type group struct{ object, field string }
+	groups := map[group]*Cleaning{}
+	var order []*Cleaning
+	for _, k := range s.Journal.Pending() {
+		g := group{k.Object, k.Field}
+		if groups[g] == nil {
+			groups[g] = &Cleaning{Name: k.Object, Field: k.Field, Object: s.Catalog.Object(k.Object), Answers: map[string]Deletion{}}
+			order = append(order, groups[g])
+		}
+		if s.Owns != nil && !s.Owns.Owns(k.Identifier) {
+			groups[g].foreign = append(groups[g].foreign, k)
+			continue
+		}
+		groups[g].Keys = append(groups[g].Keys, k)
+	}
+	return order
+}
+
+// deleteGroup removes the keys: what the delete batches leave goes to the hook.
+func (sc *Scenario) deleteGroup(g *Cleaning) {
+	for _, k := range g.Keys {
+		g.Answers[exchange.KeyText(k.Identifier)] = Deletion{why: "the object takes no delete batches, and no cleanup hook is configured"}
+	}
+	if o := g.Object; o != nil && o.Accepts(rpc.OperationDelete) {
+		if id, ok := o.Field(g.Field); ok {
+			sc.deleteKeys(g, id, g.Keys)
+		} else {
+			for text := range g.Answers {
+				g.Answers[text] = Deletion{why: fmt.Sprintf("field %q is gone", g.Field)}
+			}
+		}
+	}
+	left := slices.DeleteFunc(slices.Clone(g.Keys), func(k journal.Key) bool { return g.Answers[exchange.KeyText(k.Identifier)].Acknowledged })
+	if len(left) > 0 && sc.Opts.Hooks.Cleanup.Set() {
+		sc.HookKeys(g, left)
+	}
+}
+
+// A delete batch that met a disturbance is repeated, each time after twice the pause.
+const (
+	DeleteRepeats = 4
+	deletePause   = 100 * time.Millisecond
+	longestPause  = 5 * time.Second // that the endpoint can ask for
+)
+
+// passing reports whether a batch got no answer of the endpoint, for a reason that
+// passes: a lost connection, a balancer, a limit.
+func passing(b *write.Batch, err error) bool {
+	if err != nil {
+		return errors.Is(err, wire.ErrAway)
+	}
+	return !b.Reply.Ended() && b.Reply.Kind != wire.KindTimeout || b.Reply.Passing() && !b.Answered()
+}
+
+// pause waits, as long as a Retry-After in seconds asks for; false when the clean-up is over.
+func (sc *Scenario) pause(d time.Duration, b *write.Batch) bool {
+	if b != nil {
+		if seconds, err := strconv.Atoi(b.Reply.Header.Get("Retry-After")); err == nil {
+			d = max(d, min(time.Duration(max(0, seconds))*time.Second, longestPause))
+		}
+	}
+	return line.Elapse(sc.Ctx, d) == nil
+}
+
+// cleanUpBatch sends one batch beside the budget of the run: what removes records
+// must not be kept back by it.
+func (sc *Scenario) cleanUpBatch(operation string, records []*write.Record, mapped []rpc.Field) (*write.Batch, error) {
+	b := &write.Batch{Object: records[0].Object, Operation: operation, Records: records}
+	r, err := sc.Session.Send(sc.Ctx, sc.Check().ID, line.Request{
+		Method: rpc.MethodSyncBatch, Params: sc.BatchParams(operation, records, mapped),
+		Object: b.Object.APIName, Records: len(records), Odd: operation == rpc.OperationDelete, Unrepeated: true,
+	})
+	if err != nil {
+		return nil, err
+	}
+	b.Reply = r
+	b.Read()
+	return b, nil
+}
+
+// HookKeys asks the author's cleanup hook to remove keys. It has its own time, however
+// long the delete batches took.
+func (sc *Scenario) HookKeys(g *Cleaning, left []journal.Key) {
+	ctx := sc.Ctx
+	if _, limited := ctx.Deadline(); limited {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), CleanUpTime)
+		defer cancel()
+	}
+	ids := make([]json.RawMessage, len(left))
+	for i, k := range left {
+		ids[i] = k.Identifier
+	}
+	_, err := hook.Call(ctx, sc.Opts.Hooks.Cleanup, sc.Hooks, sc.Opts.Hooks.Timeout, "cleanup",
+		map[string]any{"action": "begin", "object": g.Name, "identifier_field": g.Field, "identifiers": ids})
+	for _, k := range left {
+		d := Deletion{Acknowledged: err == nil, hook: true}
+		if err != nil {
+			d.why = "cleanup hook: " + err.Error()
+		}
+		g.Answers[exchange.KeyText(k.Identifier)] = d
+	}
+}
+
+func (s *Cleanup) CleanJournal(ctx context.Context, path string) (res *conformance.Residue, err error) {
+	if s.Journal, err = journal.Open(path); err != nil {
+		return nil, line.Usage("%v", err)
+	}
+	defer s.Journal.Close()
+	if s.Owns, err = discover.NewOwnership(s.Journal.Header().Run, s.Opts, nil); err != nil {
+		return nil, err
+	}
+	c, err := s.Discover(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if p := s.NothingToJudge(ctx, c); p != nil && !s.Opts.Hooks.Cleanup.Set() {
+		return nil, discover.AsError(p)
+	}
+	if len(c.Objects) == 0 && !s.Opts.Hooks.Cleanup.Set() {
+		return nil, fmt.Errorf("read the objects of the endpoint: %s", s.Redactor.String(c.First.Failure()))
+	}
+	s.Found(c)
+	res = &conformance.Residue{Journal: path, Refused: []conformance.Leftover{}, Unknown: []conformance.Leftover{}}
+	s.cleanKeys(ctx, 0, true, res)
+	return res, nil
+}

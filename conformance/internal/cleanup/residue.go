@@ -1,0 +1,194 @@
+package cleanup
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/exchange"
+	"github.com/destkit/destkit/conformance/internal/journal"
+	"github.com/destkit/destkit/conformance/internal/line"
+	"github.com/destkit/destkit/internal/hook"
+	"github.com/destkit/destkit/internal/quantity"
+)
+
+// An acknowledged delete is a claim. "0 records left behind" is said only where
+// something else shows that they are gone: the read-back, or an update that is
+// skipped for each of them (a witness).
+
+// The ways to see what is there.
+const (
+	ByReadback = "readback"
+	ByWitness  = "witness"
+)
+
+// sight is the way in which the records of one object can be seen.
+type sight struct {
+	by      string // "" when nothing shows them
+	why     string // then
+	skipped string // by a witness: what it says of a key that is not there
+}
+
+// LateDelete is how long an acknowledged delete may take to show. That it is late
+// is for the checks to judge; here it would only name records that are gone.
+const LateDelete = 500 * time.Millisecond
+
+// seen is what the look after the deletion shows of one key; absent from the
+// map: nothing.
+type seen struct {
+	there  bool
+	copies int
+}
+
+// needsReadback is what would show whether records are gone.
+const needsReadback = "give a read-back hook (--readback-url or --readback-command), and clean up again with the journal"
+
+// findSight finds before the deletion how its effect can be seen: a way that
+// shows nothing of records that are there shows nothing of their end.
+func (sc *Scenario) findSight(g *Cleaning, witnesses bool) sight {
+	why := "nothing shows whether they are gone: " + needsReadback
+	switch {
+	case sc.Readback == nil:
+	case sc.c.HookFault != nil:
+		why = "the read-back hook failed its own test, so that it shows nothing"
+	default:
+		if _, shown := sc.HookShown.Load(g.Name); shown {
+			return sight{by: ByReadback}
+		}
+		found, err := sc.lookThroughHook(g)
+		if err != nil {
+			why = "the read-back hook failed: " + sc.Redactor.String(err.Error())
+			break
+		}
+		if slices.ContainsFunc(g.Keys, func(k journal.Key) bool { return found[exchange.KeyText(k.Identifier)].there }) {
+			return sight{by: ByReadback}
+		}
+		why = fmt.Sprintf("the read-back hook has shown no record of %q, so that it does not show their end", g.Name)
+	}
+	if witnesses && sc.Ledger.Contradicted(g.Name) {
+		return sight{why: "an update of a record that is there got the same answer in this run as one of an absent record, so that updates show nothing: " + needsReadback}
+	}
+	if witnesses {
+		if said, ok := sc.calibrateWitness(g); ok {
+			return sight{by: ByWitness, skipped: said}
+		}
+	}
+	return sight{why: why}
+}
+
+// look says of each key what shows after the deletion.
+func (sc *Scenario) look(g *Cleaning) map[string]seen {
+	switch g.sight.by {
+	case ByReadback:
+		deadline := time.Now().Add(max(sc.Opts.ReadbackWindow, LateDelete))
+		for {
+			found, err := sc.lookThroughHook(g)
+			if err != nil {
+				g.sight.why = "the read-back hook failed: " + sc.Redactor.String(err.Error())
+				return nil
+			}
+			late := slices.ContainsFunc(g.Keys, func(k journal.Key) bool {
+				text := exchange.KeyText(k.Identifier)
+				return found[text].there && g.Answers[text].Acknowledged
+			})
+			if !late || !time.Now().Before(deadline) || line.Elapse(sc.Ctx, 100*time.Millisecond) != nil {
+				return found
+			}
+		}
+	case ByWitness:
+		return sc.lookByWitness(g)
+	}
+	return nil
+}
+
+// lookThroughHook asks the read-back for every key.
+func (sc *Scenario) lookThroughHook(g *Cleaning) (map[string]seen, error) {
+	ids := make([]json.RawMessage, len(g.Keys))
+	out := make(map[string]seen, len(g.Keys))
+	for i, k := range g.Keys {
+		ids[i] = k.Identifier
+		out[exchange.KeyText(k.Identifier)] = seen{}
+	}
+	reply, err := hook.Paged(sc.Readback)(sc.Ctx, hook.ReadbackRequest{Object: g.Name, IdentifierField: g.Field, Identifiers: ids})
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range reply.Records {
+		out[exchange.KeyText(r.Identifier)] = seen{there: true, copies: r.Count}
+	}
+	return out, nil
+}
+
+// settle counts what became of the keys of one object, and notes in the journal
+// those that are gone. What is only said to be gone stays in the journal.
+func settle(res *conformance.Residue, sc *Scenario, g *Cleaning, found map[string]seen) {
+	var gone []journal.Key
+	cleaned := 0
+	for _, k := range g.Keys {
+		text := exchange.KeyText(k.Identifier)
+		answer, refused := g.Answers[text], k.State == journal.Refused
+		look, known := found[text]
+		switch {
+		case known && look.there:
+			keep(res, sc, k, stillThere(k, answer, g.sight.by, look.copies), true)
+			if g.sight.by == ByReadback {
+				g.StillThere = append(g.StillThere, k)
+			}
+		case known, refused && answer.Acknowledged:
+			gone = append(gone, k)
+			if !refused {
+				cleaned++
+			}
+		case refused: // every write of it was refused: nothing is there
+		case answer.Acknowledged:
+			res.Unverified++
+			res.UnverifiedReason = g.sight.why
+		case answer.absent && k.State == journal.Unknown: // it never had an answer, and is not there
+			gone = append(gone, k)
+		default:
+			keep(res, sc, k, answer.why, k.State != journal.Unknown && !answer.unanswered)
+		}
+	}
+	res.Cleaned += cleaned
+	if cleaned > 0 && !slices.Contains(res.VerifiedBy, g.sight.by) {
+		res.VerifiedBy = append(res.VerifiedBy, g.sight.by)
+	}
+	if len(gone) == 0 {
+		return
+	}
+	if err := sc.Journal.Cleaned(gone); err != nil && res.UnverifiedReason == "" {
+		res.UnverifiedReason = sc.Redactor.String(err.Error())
+	}
+}
+
+// keep files a key that may still be there; known: it is.
+func keep(res *conformance.Residue, sc *Scenario, k journal.Key, why string, known bool) {
+	l := conformance.Leftover{Object: k.Object, Field: k.Field, Identifier: string(k.Identifier), Reason: sc.Redactor.String(why)}
+	if !known {
+		res.Unknown = append(res.Unknown, l)
+	} else {
+		res.Refused = append(res.Refused, l)
+	}
+}
+
+// stillThere says what was claimed of a record that is there.
+func stillThere(k journal.Key, answer Deletion, by string, copies int) string {
+	shows := "the read-back still shows it"
+	if by == ByWitness {
+		shows = "an update still finds it"
+	}
+	if copies > 1 {
+		shows += fmt.Sprintf(" (%s)", quantity.Count(copies, "copy"))
+	}
+	switch {
+	case answer.Acknowledged && answer.hook:
+		return "the cleanup hook said that it is gone, and " + shows
+	case answer.Acknowledged:
+		return "acknowledged the delete, and " + shows
+	case k.State == journal.Refused:
+		return "refused to write it, and " + shows + "; " + answer.why
+	}
+	return answer.why + "; " + shows
+}

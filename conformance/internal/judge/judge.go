@@ -1,0 +1,71 @@
+// Package judge has the steps of the scenarios, which godog runs: what they send and what
+// they claim of it; and it looks for the causes of what does not hold. What is sent and
+// expected is left to package write, rules on single exchanges to package rules.
+package judge
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+
+	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/cleanup"
+	"github.com/destkit/destkit/conformance/internal/engine"
+	"github.com/destkit/destkit/conformance/internal/write"
+)
+
+// Judge is a run that judges.
+type Judge struct {
+	cleanup.Cleanup
+	Settled  statuses
+	Overall  overall
+	StoredBy sync.Map // object and operation of records that were there
+	Cat      *conformance.Catalogue
+	Full     []*write.Batch // of the declared size, sent when nothing else is
+}
+
+// Scenario is a scenario with what its steps leave for its claims.
+type Scenario struct {
+	*cleanup.Scenario
+	j           *Judge
+	bad         []*write.Record               // the records that must not be accepted
+	badSure     bool                          // the author says that they are bad
+	disagreeing []disagreeing                 // records with identifiers of two records
+	twins       []*write.Record               // records of another object with keys that were sent
+	keysTooWide string                        // all records with integer keys were refused: how
+	endings     []func(context.Context) error // hooks to end
+	altered     map[string]json.RawMessage    // what the hook alter_schema answered
+}
+
+// NewScenario is a scenario of a check for an object, or for none.
+func (s *Judge) NewScenario(ctx context.Context, c *conformance.Check, o *write.Object) *Scenario {
+	return &Scenario{Scenario: s.Cleanup.NewScenario(ctx, c, o), j: s}
+}
+
+// ScenarioOf is the scenario whose findings the engine looks at.
+func (s *Judge) ScenarioOf(ctx context.Context, found *engine.Findings) *Scenario {
+	return &Scenario{Scenario: s.Cleanup.ScenarioOf(ctx, found), j: s}
+}
+
+// apart is a scenario of the same check with a sync run of its own.
+func (sc *Scenario) apart() *Scenario {
+	other := sc.j.NewScenario(sc.Ctx, sc.Check(), sc.Object)
+	other.Model = sc.NewView()
+	return other
+}
+
+// End looks for the cause of what was found twice, ends the hooks, and counts what was
+// seen.
+func (sc *Scenario) End() error {
+	defer sc.Release()
+	sc.ReportFolding()
+	if sc.Confirming() && sc.Held() != nil && sc.Ctx.Err() == nil {
+		sc.diagnose()
+	}
+	err := sc.endHooks()
+	sc.Count()
+	if sc.Held() != nil && sc.HookAsked && !sc.j.shown(sc.Object) {
+		sc.Note("the read-back hook has shown no record of %s in this run yet: the hook itself may be at fault", sc.Object)
+	}
+	return err
+}

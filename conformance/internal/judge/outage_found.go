@@ -1,0 +1,176 @@
+package judge
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/destkit/destkit/conformance/internal/exchange"
+	"github.com/destkit/destkit/conformance/internal/line"
+	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/conformance/internal/write"
+	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/quantity"
+)
+
+// deadly are bodies and texts that processes have died of: what no handler expects.
+var (
+	DeadlyBodies = []string{
+		"this is no JSON", "", "null", "[]", "[null]", `"text"`, "7",
+		`{"jsonrpc":"2.0","id":"7","method":"sync_batch"}`,
+		`{"jsonrpc":"2.0","id":"7","method":"sync_batch","params":null}`,
+		`{"jsonrpc":"2.0","id":"7","method":"sync_batch","params":{"sync_plan":null,"records":null}}`,
+	}
+	deadlyTexts = []string{`"a\u0000b"`, `"a\ud800b"`, `"%s%n{0}${x}"`}
+)
+
+// sendsWhatIsDeadly sends what processes die of, each alone, until one of them takes
+// the endpoint away. What is answered is the subject of other checks.
+func (sc *Scenario) sendsWhatIsDeadly() error {
+	for _, body := range DeadlyBodies {
+		if _, err := sc.Send(line.Request{Method: "garbage", Body: []byte(body), Odd: true}); err != nil {
+			return sc.unlessAway(err)
+		}
+	}
+	return sc.unlessAway(sc.whereItMayWrite(func(o *write.Object) error {
+		id, err := o.Identifier()
+		if err != nil {
+			return err
+		}
+		for _, text := range deadlyTexts {
+			fields := o.Takes(id, rpc.TypeString, false)
+			if len(fields) == 0 {
+				return nil
+			}
+			r, err := sc.NewRecord(o, id)
+			if err != nil {
+				return err
+			}
+			for _, f := range fields {
+				r = r.With(f.APIName, json.RawMessage(text))
+			}
+			if _, err := sc.Write(o.Creating(), []*write.Record{r}, write.Plan{}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+}
+
+// unlessAway leaves out the end by an outage, which is what the next step judges.
+func (sc *Scenario) unlessAway(err error) error {
+	if errors.Is(err, wire.ErrAway) {
+		return nil
+	}
+	return err
+}
+
+// stayedUp judges the outages of the run.
+func (sc *Scenario) stayedUp() error {
+	if err := sc.repeatSuspects(); err != nil {
+		return err
+	}
+	outages := sc.Watch.All()
+	// What happened while one call was under way alone names its cause.
+	for _, o := range outages {
+		expected, stopped, symptom := "an endpoint that accepts connections all the time", "stopped accepting connections", ""
+		if o.Silent {
+			expected, stopped, symptom = "an endpoint that responds all the time", "stopped responding", symptomSilent
+		}
+		actual, where := stopped+" after "+o.Call, []*exchange.Reply{o.Reply}
+		if !o.Alone {
+			if hasAlone(outages) {
+				continue
+			}
+			// Which of them did it is not known, so that none is shown as the one.
+			actual, where = stopped+" while several calls were under way: "+o.Names(), nil
+		}
+		if o.Ended {
+			actual += fmt.Sprintf("; it was back after %s", exchange.Round(o.Back))
+		} else {
+			actual += fmt.Sprintf("; it was not back after %s", exchange.Round(o.Back))
+		}
+		if !o.Alone && !o.Ended {
+			actual += " (--serial finds the one)"
+		}
+		from := len(sc.All())
+		sc.BrokenAs(symptom, "", expected, actual, where...)
+		if o.Chance {
+			sc.because(from, write.Cause{
+				Text: "the process ends without a call that ends it: what was under way was sent again, alone, and answered. It is restarted or replaced (a limit of requests or of memory, a deployment, a health check), or ends when several calls meet.",
+				Fix:  "let a process that is to be replaced answer the calls that it has, and take no new ones; keep nothing in its memory that the next one needs.",
+			})
+		}
+	}
+	sc.blameLargeBatches(outages)
+	sc.Explain(func(symptom string) bool { return symptom == symptomSilent },
+		"what the call took, the only worker, a lock or a connection of a pool, is never given back: give it back on every path, and put a time limit on all that a call waits for.", true)
+	return sc.Held()
+}
+
+// blameLargeBatches names the candidates where a batch of many records was under way alone.
+func (sc *Scenario) blameLargeBatches(outages []*line.Outage) {
+	const many = 10
+	for _, o := range outages {
+		if !o.Alone || len(o.Suspects) != 1 || o.Suspects[0].Request.Records < many {
+			continue
+		}
+		var sent rpc.BatchParams
+		if json.Unmarshal(o.Suspects[0].Request.Params, &sent) != nil {
+			continue
+		}
+		sc.Explain(func(symptom string) bool { return symptom != symptomSilent }, wire.EitherCause(
+			"a batch of "+quantity.Count(len(sent.Records), "record")+" with operation "+sent.SyncPlan.Operation+" ends the process, as one that takes too much memory does",
+			"one of its records does", "the request below again, with fewer records,"), false)
+	}
+}
+
+const symptomSilent = "no response any more"
+
+func hasAlone(outages []*line.Outage) bool {
+	return slices.ContainsFunc(outages, func(o *line.Outage) bool { return o.Alone })
+}
+
+// mostSuspects bounds how many calls are sent again to find the one that ends the process.
+const mostSuspects = 16
+
+// repeatSuspects sends the calls that were under way in an outage again, one by one, until
+// the endpoint goes away once more: that is an outage with one call. Where several calls
+// together are needed, none of them does it.
+func (sc *Scenario) repeatSuspects() error {
+	outages := sc.Watch.All()
+	if sc.Confirming() {
+		return nil
+	}
+	known := hasAlone(outages)
+	for _, o := range outages {
+		if !o.Ended || o.Silent || known != o.Alone || len(o.Suspects) == 0 {
+			continue
+		}
+		for _, call := range o.Suspects[:min(len(o.Suspects), mostSuspects)] {
+			again := call.Request
+			again.ID, again.Conn = "", nil
+			if err := sc.Session.Reserve(again.Records); err != nil {
+				return nil // the budget is used up
+			}
+			_, err := sc.Session.Send(sc.Ctx, sc.Check().ID, again)
+			if all := sc.Watch.All(); len(all) > len(outages) {
+				last := all[len(all)-1]
+				if known {
+					sc.Watch.Forget(last)
+					return nil
+				}
+				last.Alone, last.Call = true, call.Name+", which was sent again alone"
+				return nil
+			}
+			if err != nil {
+				return sc.unlessAway(err)
+			}
+		}
+		if o.Chance = true; known {
+			return nil // one is enough
+		}
+	}
+	return nil
+}

@@ -1,0 +1,245 @@
+package judge
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/causes"
+	"github.com/destkit/destkit/conformance/internal/exchange"
+	"github.com/destkit/destkit/conformance/internal/line"
+	"github.com/destkit/destkit/conformance/internal/values"
+	"github.com/destkit/destkit/conformance/internal/write"
+	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/hook"
+	"github.com/destkit/destkit/internal/lists"
+)
+
+// storedExactly judges the values of what is there. In the scenarios about values
+// a record that is not there is a finding too.
+func (sc *Scenario) storedExactly() error {
+	sc.unanswered()
+	if err := sc.Held(); err != nil {
+		return err
+	}
+	sc.statementsEnded()
+	if err := sc.Held(); err != nil {
+		return err
+	}
+	due := sc.expectations(written)
+	if len(due) == 0 {
+		return sc.noneAccepted()
+	}
+	if err := sc.needReadbackOf("which values are stored"); err != nil {
+		return err
+	}
+	seen, err := sc.observeUntil(write.RecordsOf(due), func(s map[string]write.Observed) bool {
+		return len(notThere(due, s)) == 0 && len(sc.differences(due, s)) == 0
+	})
+	if err != nil {
+		return err
+	}
+	lost := notThere(due, seen)
+	if err := sc.reportMissing(lost, len(due)); err != nil {
+		return err
+	}
+	for _, d := range sc.differences(due, seen) {
+		if d.Symptom == symptomOldValue {
+			sc.Unmet.Stale = append(sc.Unmet.Stale, d)
+		} else {
+			sc.Unmet.Altered = append(sc.Unmet.Altered, d.Record.Place())
+		}
+		sc.brokenValue(d)
+	}
+	sc.Saw(conformance.SeenStored, len(due)-len(lost))
+	for _, e := range due {
+		if sc.differs(e, seen) {
+			sc.Saw(conformance.SeenChanged, 1)
+		}
+	}
+	return sc.Held()
+}
+
+// statementsEnded looks at refusals: a value that ends a statement was not bound.
+func (sc *Scenario) statementsEnded() {
+	for _, b := range sc.Latest {
+		for _, r := range b.Records {
+			said := b.RefusalOf(r)
+			switch cause, _ := causes.Of(causes.Message{Text: said, Names: sc.NamesOf(b.Reply)}); cause.Name {
+			case causes.StatementFromText:
+				sc.BrokenAs("statement", b.Operation, "the value stored as it is, or refused as a value", "it became part of a statement: "+foreign.Clip(said, 200), b.Reply)
+			case causes.UnquotedName:
+				sc.BrokenAs("statement", b.Operation, "the value stored, whatever its field is called", "the statement is wrong: "+foreign.Clip(said, 200), b.Reply)
+			}
+		}
+	}
+}
+
+// needReadbackOf is INCONCLUSIVE without a read-back hook.
+func (sc *Scenario) needReadbackOf(what string) error {
+	if sc.Readback == nil {
+		return line.Inconclusive("readback", "only a read-back shows %s: give --readback-url or --readback-command", what)
+	}
+	return nil
+}
+
+// brokenValue adds a finding about a value. Its cause follows from what became of it.
+func (sc *Scenario) brokenValue(d write.Difference) {
+	before := len(sc.All())
+	sc.BrokenAs(d.Symptom, sc.operationOf(d.Record), d.Expected, d.Actual, sc.ReplyFor(d.Record))
+	cause, fix := d.Cause, d.Fix
+	if cause == "" {
+		cause, fix = d.Class.Cause()
+	}
+	for i := range sc.All()[before:] {
+		if f := &sc.All()[before+i]; cause != "" {
+			f.Cause, f.Fix = cause+strings.TrimPrefix(f.Cause, sc.Check().Cause), fix
+		}
+	}
+}
+
+// differences compares the values of the records that are there.
+func (sc *Scenario) differences(due []*write.Expected, seen map[string]write.Observed) []write.Difference {
+	var out []write.Difference
+	for _, e := range due {
+		got := seen[exchange.KeyText(e.Record.Key)]
+		if got.Count == 0 {
+			continue
+		}
+		from := len(out)
+		for _, name := range slices.Sorted(maps.Keys(e.Values)) {
+			if len(e.Record.Odd.Fields) > 0 && !slices.ContainsFunc(e.Record.Odd.Fields, func(f rpc.Field) bool { return f.APIName == name }) {
+				continue // the row is about other fields
+			}
+			if !sc.fieldDiffers(e, name, got) {
+				continue
+			}
+			p := sc.pair(e, name, got)
+			for _, o := range due {
+				if o != e {
+					p.Records = append(p.Records, o.Values[name])
+				}
+			}
+			d := DifferenceOf(e.Record, p)
+			if cause, fix := takenForOne(e, due, p); d.Class == values.OtherRecord && cause != "" {
+				d.Cause, d.Fix = cause, fix
+			}
+			if sc.MeetsFolded(e.Record) {
+				d.Symptom = write.SymptomRenamed
+			}
+			out = append(out, d)
+		}
+		ofOneRecord(out[from:])
+	}
+	ofOneField(out)
+	return out
+}
+
+// ofOneRecord gives all differences of a record the cause that one of them shows to be
+// that of the whole: what a flag or a date has instead shows less.
+func ofOneRecord(all []write.Difference) {
+	i := slices.IndexFunc(all, func(d write.Difference) bool { return d.Class == values.OtherRecord && d.Cause != "" })
+	for k := range all {
+		if i >= 0 {
+			all[k].Cause, all[k].Fix = all[i].Cause, all[i].Fix
+		}
+	}
+}
+
+// ofOneField gives differences of a field the class of one change that explains all of
+// them, where there is one.
+func ofOneField(all []write.Difference) {
+	for i, d := range all {
+		var pairs []values.Pair
+		for _, o := range all {
+			if o.Field == d.Field && o.Record.Object == d.Record.Object {
+				pairs = append(pairs, o.Pair)
+			}
+		}
+		if class := values.OfAll(pairs); class != "" && d.Class != values.Older {
+			all[i].Class = class
+		}
+	}
+}
+
+const takenForOneRecord = "identifiers that differ %s are taken for one record (a collation, a pattern, or a key that is tidied up or put into a URL)."
+
+// takenForOne is the cause where a value is that of a record whose key is nearly the same.
+func takenForOne(e *write.Expected, due []*write.Expected, p values.Pair) (cause, fix string) {
+	own := exchange.KeyText(e.Record.Key)
+	for _, o := range due {
+		other := exchange.KeyText(o.Record.Key)
+		if o != e && values.Text(o.Values[p.Field.APIName]) == values.Text(p.Stored) && o.Record.ID.APIName == e.Record.ID.APIName {
+			if how := values.AlikeKeys(own, other); how != "" {
+				return fmt.Sprintf(takenForOneRecord, how),
+					"compare identifiers exactly, or fail the record."
+			}
+		}
+	}
+	return "", ""
+}
+
+// DifferenceOf describes what became of a value.
+func DifferenceOf(r *write.Record, p values.Pair) write.Difference {
+	what := values.Classify(p)
+	sent, stored := values.Apart(p.Sent, p.Stored)
+	d := write.Difference{
+		Record: r, Field: p.Field.APIName, Class: what.Class, Pair: p, Symptom: "value of " + p.Field.APIName, Actual: "it is " + foreign.Clip(stored, 160),
+		Expected: fmt.Sprintf("%s of %s stored as %s", p.Field.APIName, foreign.Clip(string(r.Key), 60), foreign.Clip(sent, 160)),
+	}
+	if what.How != "" {
+		d.Actual += ": " + what.How
+	}
+	d.Cause, d.Fix = write.HookShows(p)
+	if r.Odd.Key && what.Class == values.OtherRecord {
+		d.Cause, d.Fix = keysMerged.Text, keysMerged.Fix
+	}
+	switch {
+	case what.Class == values.Older:
+		d.Symptom = symptomOldValue
+	case p.Stored == nil:
+		d.Symptom, d.Actual = "no value of "+p.Field.APIName, what.How
+	case string(p.Stored) == "null":
+		d.Symptom = "no value of " + p.Field.APIName
+	}
+	return d
+}
+
+// pair is a value of a record as it was sent and as it is shown.
+func (sc *Scenario) pair(e *write.Expected, name string, got write.Observed) values.Pair {
+	f, ok := e.Record.Object.Field(name)
+	if !ok {
+		f = write.NewField(name)
+	}
+	p := values.Pair{Field: f, Sent: e.Values[name], Stored: got.Fields[name], Beside: e.Record.Values}
+	if before, ok := sc.Before[e.Record.Place()]; ok && e.Changes > 0 {
+		p.Before = before.Fields[name]
+	}
+	return p
+}
+
+// fieldDiffers reports whether a field is not as it was sent, and notes what is lost
+// and may be.
+func (sc *Scenario) fieldDiffers(e *write.Expected, name string, got write.Observed) bool {
+	p := sc.pair(e, name, got)
+	if sc.Hides(e.Record.Object.APIName, name) {
+		sc.Note("%s is not compared: a read-back cannot show it", name)
+		return false
+	}
+	if p.Stored == nil {
+		return string(p.Sent) != "null" // hooks may leave null fields out
+	}
+	same, note := hook.SameValue(p.Field, p.Sent, p.Stored)
+	if note != "" {
+		sc.Note("%s: %s", name, note)
+	}
+	return !same
+}
+
+func shown(o write.Observed) string {
+	parts := lists.Of(slices.Sorted(maps.Keys(o.Fields)), func(name string) string { return name + "=" + foreign.Clip(string(o.Fields[name]), 40) })
+	return foreign.Clip(strings.Join(parts, " "), 240)
+}

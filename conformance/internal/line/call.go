@@ -1,0 +1,214 @@
+package line
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/destkit/destkit/conformance/internal/exchange"
+	"github.com/destkit/destkit/conformance/internal/rules"
+	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/openapi"
+)
+
+// Request is one call as a step wants it; the zero value of everything but
+// method is what the service would send.
+type Request struct {
+	Method string
+	Params []byte // "{}" when nil
+	ID     string // a fresh one when empty
+	Object string // the object that it speaks of, for the report
+
+	Body    []byte // the whole body, instead of method, params and id
+	Odd     bool   // deliberately outside the published schema
+	Records int
+
+	HTTPMethod string
+	Header     http.Header // overrides; a nil value removes a header
+	URL        string
+	timeout    time.Duration
+	Fresh      bool
+	Conn       *wire.Conn
+	Chunked    bool
+	Expect     bool
+	CutRequest int // abort after that many bytes of the body
+	CutReply   int // close after that many bytes of the reply
+	CutAtOnce  bool
+	Plain      bool // over plain http on the probe port
+	Unrepeated bool // a disturbance is what the caller looks for, or repeats itself
+	Once       bool // takes effect once: a repeat may be answered in another way
+	hops       int
+	replica    int // goes to this one, from 1; 0: to whose turn it is
+}
+
+// refusedEarly is a request that many endpoints refuse before they read its body.
+// The rest would stand before the next call of the connection and spoil that of
+// another check: it gets a connection of its own, and ERR-002 judges what is left.
+func (r *Request) refusedEarly() bool {
+	_, changed := r.Header["Authorization"]
+	return r.Conn == nil && (changed || r.HTTPMethod != "")
+}
+
+// valid holds a request that is meant to be good to the published schema. The records of a
+// plan are alike: its first batch stands for all.
+func (s *Session) valid(req *Request) error {
+	if req.Odd {
+		return nil
+	}
+	plan, _, _ := bytes.Cut(req.Params, []byte(`"records":[`))
+	key := req.Method + string(plan)
+	if _, known := s.validated.Load(key); known {
+		return nil
+	}
+	if err := openapi.ValidateParams(req.Method, rules.Sample(req.Params)); err != nil {
+		return Harness("the judge was about to send a %s request outside the published schema: %w", req.Method, err)
+	}
+	s.validated.Store(key, true)
+	return nil
+}
+
+// sendOnce makes a call without a repeat.
+func (s *Session) sendOnce(ctx context.Context, check string, req Request) (*exchange.Reply, error) {
+	if req.Params == nil {
+		req.Params = []byte("{}")
+	}
+	if req.ID == "" {
+		req.ID = s.NewID()
+	}
+	body := req.Body
+	if body == nil {
+		body = rpc.EncodeRequest(nil, req.Method, req.Params, req.ID)
+		if err := s.valid(&req); err != nil {
+			return nil, err
+		}
+	}
+	req.timeout = cmp.Or(req.timeout, s.deadline(req.Method))
+	header := http.Header{}
+	if token := s.Token.Get(); token != s.Target.Token && token != "" {
+		header.Set("Authorization", "Bearer "+token)
+	}
+	maps.Copy(header, req.Header)
+	address := ""
+	if req.Plain {
+		address = net.JoinHostPort(s.URL.Hostname(), strconv.Itoa(s.Opts.ProbePlainHTTP))
+		header["Authorization"] = nil // no token over plain http
+	}
+	if req.Method == rpc.MethodSyncBatch && req.hops == 0 {
+		if err := s.Pace.Enter(ctx); err != nil {
+			return nil, UnsentError{Overtime(ctx)}
+		}
+		defer s.Pace.Leave()
+	}
+	replica, to := s.Replicas.next(check, &req), s.Client
+	if replica > 0 {
+		to = s.Replicas.Lines[replica]
+	}
+	call, gone := s.Watch.enter(nameOf(req, check), req)
+	defer s.Watch.leave(call)
+	if gone != nil {
+		return nil, UnsentError{gone.err()}
+	}
+	got := to.Do(ctx, wire.Call{
+		Check: check, RPC: req.Method, ID: req.ID, HTTPMethod: req.HTTPMethod, URL: req.URL, Header: header,
+		Body: body, Chunked: req.Chunked, ExpectContinue: req.Expect, Timeout: req.timeout,
+		Plain: req.Plain, Address: address,
+		FreshConn: req.Fresh || req.refusedEarly(), Conn: req.Conn, Records: req.Records,
+		CutAfterRequest: req.CutAtOnce, CutResponseAfter: req.CutReply, CutRequestAfter: req.CutRequest,
+	})
+	if over(ctx) {
+		return nil, Overtime(ctx)
+	}
+	if got.Ended() {
+		s.Responded.Store(true)
+	}
+	s.Watch.hears(got)
+	if err := s.away(ctx, to, call, req, got); err != nil {
+		if got.Unsent() {
+			err = UnsentError{err}
+		}
+		return nil, err
+	}
+	s.NoticeRateLimit(got)
+	r := &exchange.Reply{Reply: got, ID: req.ID, Method: req.Method, Object: req.Object, Plain: req.Plain, Replica: replica}
+	r.Parse(&s.Trees)
+	if to := s.redirect(got, req); to != "" {
+		s.saw(req, r)
+		req.URL, req.hops = to, req.hops+1
+		next, err := s.sendOnce(ctx, check, req)
+		if next != nil {
+			next.Redirected = append([]*exchange.Reply{r}, next.Redirected...)
+		}
+		return next, err
+	}
+	return r, nil
+}
+
+// UnsentError is the end of a call of which no byte has left.
+type UnsentError struct{ error }
+
+func (e UnsentError) Unwrap() error { return e.error }
+
+// redirect is where a reply sends the caller on the same host. HTTP-004 judges
+// the redirect; all other checks look at the answer behind it, for which the
+// POST is repeated.
+func (s *Session) redirect(r *wire.Reply, req Request) string {
+	if !r.OK() || r.Status < 300 || r.Status > 399 || req.hops >= 3 || req.Conn != nil || req.Plain {
+		return ""
+	}
+	from := s.URL
+	if req.URL != "" {
+		from, _ = url.Parse(req.URL)
+	}
+	to, err := from.Parse(r.Header.Get("Location"))
+	if err != nil || r.Header.Get("Location") == "" || to.Host != s.URL.Host || to.Scheme != s.URL.Scheme {
+		return ""
+	}
+	return to.String()
+}
+
+// over reports whether the run has ended. Its deadline cuts off the reading of a
+// reply too, perhaps a moment before the context itself is done.
+func over(ctx context.Context) bool {
+	if at, ok := ctx.Deadline(); ok && !time.Now().Before(at) {
+		<-ctx.Done()
+	}
+	return ctx.Err() != nil
+}
+
+// Overtime says why the run ended before this check did.
+func Overtime(ctx context.Context) error {
+	if o, timeUp := errors.AsType[decided](context.Cause(ctx)); timeUp {
+		return o
+	}
+	return NotRun("", "the run was interrupted")
+}
+
+// ObjectParams are the params of list_fields and supported_operations.
+func ObjectParams(o rpc.Object) []byte {
+	b, _ := json.Marshal(map[string]rpc.ObjectRef{"object": o.Ref()})
+	return b
+}
+
+const (
+	// The bodies themselves stay until the end of their scenario: so many bytes of those
+	// that are asked for object by object, over all scenarios.
+	KeptBodies = 24 << 20
+	FewBytes   = 1 << 20 // are not counted
+)
+
+// saw shows a reply to what looks at every exchange of the run.
+func (s *Session) saw(req Request, r *exchange.Reply) *exchange.Reply {
+	if r != nil && s.Seen != nil {
+		s.Seen(req, r)
+	}
+	return r
+}

@@ -1,0 +1,256 @@
+// Package line owns the line to an endpoint: it sends the calls of a run within the limits
+// that the endpoint declares, sends again what a disturbance kept from its answer, and
+// notices when the endpoint is away. What a call means is left to others.
+package line
+
+import (
+	"cmp"
+	"crypto/tls"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/exchange"
+	"github.com/destkit/destkit/conformance/internal/values"
+	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/internal/hook"
+	"github.com/destkit/destkit/internal/quantity"
+)
+
+// Session is the line of one run to an endpoint: what all calls of the run share.
+type Session struct {
+	Settings
+	Wires
+	Watch watch
+	// Disturbed are the calls that had no answer at first.
+	Disturbed disturbances
+	// JudgesAlone: the checks that run now have failed once and run alone.
+	JudgesAlone atomic.Bool
+	Responded   atomic.Bool // some HTTP response came to its end
+	Uncounted   atomic.Bool // the hook has listed a key without a count
+	Known       bool        // discovery has found the endpoint
+	// Seen looks at every exchange; nil: nothing does.
+	Seen func(req Request, r *exchange.Reply)
+
+	budget struct {
+		sync.Mutex
+		sent int
+	}
+	ids struct {
+		sync.Mutex
+		rng *rand.Rand
+	}
+}
+
+// Settings are what a run was asked to do, and for which endpoint.
+type Settings struct {
+	Target   conformance.Target
+	Opts     conformance.Options
+	URL      *url.URL
+	InMemory bool
+	Dev      bool // TLS checks are NOT_RUN and chains are not verified
+	DevWhy   string
+	Private  bool     // verified against roots that the author gave
+	Token    tokenBox // the token of the connection; a hook may rotate it
+	Secret   string   // the URL secret
+}
+
+// Wires are the ways to the endpoint and to the hooks, with what limits them.
+type Wires struct {
+	Client   *wire.Client
+	Replicas replicas
+	Redactor *wire.Redactor
+	Hooks    *http.Client
+	Readback hook.Readback
+	Pace     *pace
+	Trees    exchange.Trees
+	Wide     *semaphore.Weighted // of KeptBodies
+	// Queued is the call that got no answer as long as another connection was open, of
+	// an endpoint that serves one at a time; nil: it serves several.
+	Queued    *exchange.Reply
+	stop      func()   // ends the server of a handler, nil without one
+	validated sync.Map // requests without their records, as text
+}
+
+type tokenBox struct {
+	sync.RWMutex
+	value string
+}
+
+func (t *tokenBox) Get() string  { t.RLock(); defer t.RUnlock(); return t.value }
+func (t *tokenBox) Set(v string) { t.Lock(); defer t.Unlock(); t.value = v }
+
+// Begin checks the options and prepares a run; nothing is sent yet.
+func (s *Session) Begin(target conformance.Target, opts conformance.Options) error {
+	s.Target, s.Opts, s.Redactor = target, WithDefaults(opts), wire.NewRedactor()
+	s.Wide, s.Watch.turn = semaphore.NewWeighted(KeptBodies), semaphore.NewWeighted(1)
+	if err := Validate(s.Opts); err != nil {
+		return err
+	}
+	s.ids.rng = rand.New(rand.NewPCG(s.Opts.Seed, 2))
+	if err := s.Resolve(); err != nil {
+		return err
+	}
+	s.Token.Set(target.Token)
+	s.Redactor.Add(target.Token, "$DESTKIT_TOKEN")
+	if err := s.FindSecret(); err != nil {
+		return err
+	}
+	s.Pace = newPace()
+	return s.connect()
+}
+
+// Validate refuses options that make no run.
+func Validate(o conformance.Options) error {
+	switch o.Profile {
+	case conformance.ProfileSpec, conformance.ProfileV1, conformance.ProfileStrict:
+	default:
+		return Usage("unknown profile %q: use spec, v1 or strict", o.Profile)
+	}
+	switch o.Development {
+	case conformance.DevelopmentAuto, conformance.DevelopmentOn, conformance.DevelopmentOff:
+	default:
+		return Usage("unknown development mode %q: use auto, on or off", o.Development)
+	}
+	switch o.SkipConvention {
+	case "", conformance.SkipFailure, conformance.SkipSuccess, conformance.SkipSuccessWithMessage:
+	default:
+		return Usage("unknown skip convention %q: use failure, success or success-with-message", o.SkipConvention)
+	}
+	if o.Write && len(o.Objects) == 0 {
+		return Usage("writing needs the name of an object: add --object NAME ('destkit plan URL' lists them)")
+	}
+	if !o.Write && len(o.Objects) > 0 && (o.Readback.Set() || o.ReadbackFunc != nil) {
+		return Usage("a read-back hook needs --write: nothing is written to be read back")
+	}
+	if o.MaxRecords < 0 || o.PlanningTimeout < 0 || o.BatchTimeout < 0 || o.Timeout < 0 || o.ReadbackWindow < 0 {
+		return Usage("limits and durations cannot be negative")
+	}
+	if o.KeyFrom > o.KeyTo {
+		return Usage("key range %d:%d is empty: FROM must not exceed TO", o.KeyFrom, o.KeyTo)
+	}
+	if !strings.Contains(o.KeyTemplate, "{n}") || !strings.Contains(o.KeyTemplate, "{run}") {
+		return Usage("key template %q needs {run} and {n}, so that keys are unique and recognisable", o.KeyTemplate)
+	}
+	return nil
+}
+
+func (s *Session) connect() error {
+	o := wire.Options{
+		URL: s.Target.URL, Token: s.Target.Token, Headers: s.Target.Headers,
+		Redactor: s.Redactor, UserAgent: "destkit/" + cmp.Or(s.Opts.Version, "dev"),
+		Limiter: s.Pace.Wait,
+	}
+	hooks := &http.Transport{DisableKeepAlives: true, DialContext: s.dialInTurn(new(net.Dialer).DialContext)}
+	if s.InMemory {
+		dial, stop := wire.ServeHandler(s.Target.Handler)
+		o.Dial, s.stop = dial, stop
+		hooks.DialContext = s.dialInTurn(dial)
+	}
+	// TLS 1.0 is spoken where nothing better is offered: TLS-006 judges that.
+	o.TLS = &tls.Config{MinVersion: tls.VersionTLS10, RootCAs: s.Opts.Roots, InsecureSkipVerify: s.Dev && s.Opts.Roots == nil}
+	if s.Opts.Roots != nil {
+		hooks.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS10, RootCAs: s.Opts.Roots}
+	} else if s.Dev {
+		hooks.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS10, InsecureSkipVerify: true}
+	}
+	s.Hooks = &http.Client{Transport: hooks}
+	o.Spare = s.Trees.Spare()
+	client, err := wire.New(o)
+	if err != nil {
+		return Usage("%s", s.Redactor.String(err.Error()))
+	}
+	s.Client = client
+	if err := s.connectReplicas(client, o); err != nil {
+		return err
+	}
+	switch {
+	case s.Opts.ReadbackFunc != nil:
+		s.Readback = s.Opts.ReadbackFunc
+	case s.Opts.Readback.Set():
+		s.Readback = s.noticed(s.Opts.Readback.Readback(s.Hooks, s.Opts.Hooks.Timeout))
+	}
+	return nil
+}
+
+// Close ends the connections of the run, and the server of a handler.
+func (s *Session) Close() {
+	for _, client := range s.Replicas.Lines {
+		client.Close()
+	}
+	if s.stop != nil {
+		s.stop()
+	}
+}
+
+// NewID makes a request id: 32 lower-case hex digits, unique in the run.
+func (s *Session) NewID() string {
+	s.ids.Lock()
+	defer s.ids.Unlock()
+	return fmt.Sprintf("%016x%016x", s.ids.rng.Uint64(), s.ids.rng.Uint64())
+}
+
+// Reserve takes n records from the budget of the run.
+func (s *Session) Reserve(n int) error {
+	s.budget.Lock()
+	defer s.budget.Unlock()
+	if s.budget.sent+n > s.Opts.MaxRecords {
+		return NotRun("--max-records", "needs %s, and %d of --max-records %d are left",
+			quantity.Count(n, "more record"), s.Opts.MaxRecords-s.budget.sent, s.Opts.MaxRecords)
+	}
+	s.budget.sent += n
+	return nil
+}
+
+// GiveBack returns records that were not sent.
+func (s *Session) GiveBack(n int) {
+	s.budget.Lock()
+	defer s.budget.Unlock()
+	s.budget.sent -= n
+}
+
+// SentRecords is how much of the budget is used up.
+func (s *Session) SentRecords() int {
+	s.budget.Lock()
+	defer s.budget.Unlock()
+	return s.budget.sent
+}
+
+func (s *Session) Hook(name string) conformance.HookSpec {
+	switch name {
+	case "cleanup":
+		return s.Opts.Hooks.Cleanup
+	case "restart":
+		return s.Opts.Hooks.Restart
+	case "alter_schema":
+		return s.Opts.Hooks.AlterSchema
+	case "break_downstream":
+		return s.Opts.Hooks.BreakDownstream
+	case "rotate_token":
+		return s.Opts.Hooks.RotateToken
+	}
+	return conformance.HookSpec{}
+}
+
+// deadline of one call by its method: planning or batch.
+func (s *Session) deadline(method string) time.Duration {
+	if method == "sync_batch" {
+		return s.Opts.BatchTimeout
+	}
+	return s.Opts.PlanningTimeout
+}
+
+// WithDefaults fills what the caller left open, the form of the keys too.
+func WithDefaults(o conformance.Options) conformance.Options {
+	o.KeyTemplate = cmp.Or(o.KeyTemplate, values.DefaultKeyTemplate)
+	return o.WithDefaults()
+}

@@ -1,0 +1,132 @@
+package write
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/engine"
+	"github.com/destkit/destkit/conformance/internal/exchange"
+	"github.com/destkit/destkit/conformance/internal/values"
+)
+
+// Misplaced is the cause of failures that stand at other records than at those which have
+// failed: where they are those of the sorted records, the results were matched by position.
+func (b *Batch) Misplaced(bad []*Record) Cause {
+	sorted := slices.SortedStableFunc(slices.Values(b.Records), func(x, y *Record) int {
+		return cmp.Compare(exchange.KeyText(x.Key), exchange.KeyText(y.Key))
+	})
+	failures := 0
+	for i, r := range sorted {
+		if b.Failed(b.Records[i]) {
+			failures++
+		}
+		if b.Failed(b.Records[i]) != slices.Contains(bad, r) {
+			return Cause{}
+		}
+	}
+	if failures == 0 || failures == len(b.Records) {
+		return Cause{}
+	}
+	return Cause{
+		Text: "the failures stand where the bad records are when the batch is sorted by its identifiers: the records were put into another order, and the results are matched by position.",
+		Fix:  "keep the identifier next to each result, and match by it.",
+	}
+}
+
+// SkipClass is how one result reports a record that does not qualify.
+func SkipClass(r exchange.Result) string {
+	switch {
+	case r.Success == nil:
+		return "no status"
+	case !*r.Success:
+		return conformance.SkipFailure
+	case r.Text() != "":
+		return conformance.SkipSuccessWithMessage
+	}
+	return conformance.SkipSuccess
+}
+
+// OutcomeOf is success, failure or what else became of a record.
+func (b *Batch) OutcomeOf(r *Record) string {
+	switch {
+	case b.Succeeded(r):
+		return "success"
+	case b.Failed(r):
+		return "failure"
+	case !b.Answered():
+		return "an error for the batch"
+	}
+	return Unclear
+}
+
+// Unclear is the outcome of a record without a result, or with two that disagree.
+const Unclear = "no clear result"
+
+const SymptomPosition = "another outcome alone"
+
+// ExplainPosition gives the cause of refusals in a batch of records that are taken alone.
+func (sc *Scenario) ExplainPosition(which string) {
+	if slices.ContainsFunc(sc.All(), func(f engine.Finding) bool { return f.Quote != nil && f.Quote.Cause }) {
+		return // the endpoint says it
+	}
+	sc.ExplainAs(func(s string) bool { return s == SymptomPosition },
+		"records are refused for their position in the batch, or for the records next to them, and not for their values alone: "+which+". The list is changed while it is gone through, or one failure is passed on to others.",
+		"go through all records of the batch, and let each have the result of its own write.", false)
+}
+
+func (b *Batch) Outcomes() string {
+	var out []string
+	for _, r := range b.Records {
+		if o := b.OutcomeOf(r); !slices.Contains(out, o) {
+			out = append(out, o)
+		}
+	}
+	slices.Sort(out)
+	return strings.Join(out, " and ")
+}
+
+var digits = regexp.MustCompile(`[0-9]+`)
+
+// SkipWords is the message of a skip without what is of one record alone.
+func SkipWords(b *Batch, r *Record) string {
+	var words []string
+	for _, res := range b.ResultsOf(r) {
+		text := res.Text()
+		if key := exchange.KeyText(r.Key); len(key) >= 4 { // a shorter one may be part of a word
+			text = strings.ReplaceAll(text, key, "")
+		}
+		words = append(words, digits.ReplaceAllString(text, "#"))
+	}
+	return strings.Join(words, " ")
+}
+
+// Difference is one deviation of the store from what was acknowledged.
+type Difference struct {
+	Record                    *Record
+	Field                     string
+	Expected, Actual, Symptom string
+	Class                     values.Class
+	Pair                      values.Pair
+	Cause, Fix                string // where the read-back hook may be what is wrong
+}
+
+// Cause is what a diagnosis says; the zero value: nothing beyond what the check says.
+type Cause struct {
+	Text     string
+	Fix      string // "": that of the check
+	Observed bool
+	Rule     string // the check that it is about, where that is another one
+}
+
+// BatchAt is the last batch that named the place of a record.
+func (sc *Scenario) BatchAt(r *Record) *Batch {
+	for _, b := range slices.Backward(sc.Batches) {
+		if slices.ContainsFunc(b.Records, func(o *Record) bool { return o.Place() == r.Place() }) {
+			return b
+		}
+	}
+	return nil
+}

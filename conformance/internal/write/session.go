@@ -1,0 +1,93 @@
+// Package write is the only way in which the judge sends records: it makes them, sends
+// them in batches within permission, journal and budget, and knows what the results say
+// and what must be there then. Whether that breaks a rule is left to package judge.
+package write
+
+import (
+	"errors"
+	"os"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+	"unicode/utf8"
+
+	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/exchange"
+	"github.com/destkit/destkit/conformance/internal/journal"
+	"github.com/destkit/destkit/conformance/internal/line"
+	"github.com/destkit/destkit/conformance/internal/model"
+	"github.com/destkit/destkit/conformance/internal/values"
+)
+
+// Session is a run that may write: what it has found, sent and learned.
+type Session struct {
+	line.Session
+	Catalog *Catalog // what discovery found
+	Journal *journal.Journal
+	Ledger  model.Ledger
+	Keys    *values.Keys
+	Made    values.Maker
+	// Late is how long after its acknowledgement a write arrives, by the trial; 0: at once.
+	Late      time.Duration
+	NeverLate neverLate
+	SyncRuns  atomic.Int64
+	// HookShown holds the objects of which the read-back hook has shown a record.
+	HookShown sync.Map
+	HookHides sync.Map // by object and field: the hook cannot show it as it was sent
+}
+
+// OpenJournal makes the write-ahead journal; a run that writes keeps it in a
+// file, so that a killed run can be cleaned up.
+func (s *Session) OpenJournal() error {
+	header := journal.Header{Run: s.Opts.RunID, Target: s.Redactor.String(s.Target.URL), Started: time.Now().UTC()}
+	if s.Opts.Journal == "" || !s.Opts.Write {
+		s.Journal = journal.Memory(header)
+		return nil
+	}
+	j, err := journal.Create(s.Opts.Journal, header)
+	if errors.Is(err, syscall.ENOSPC) {
+		return err
+	}
+	if err != nil {
+		return line.Usage("%v", err)
+	}
+	s.Journal = j
+	for _, k := range j.Pending() { // of an earlier part of the run
+		s.Ledger.Doubt(model.Place{Object: k.Object, Field: k.Field, Key: exchange.KeyText(k.Identifier)})
+	}
+	return nil
+}
+
+// DropJournal removes the journal of a run that sent nothing, so that the
+// corrected command can use the same file.
+func (s *Session) DropJournal() {
+	if len(s.Journal.Pending()) == 0 && s.Journal.Path() != "" {
+		s.Journal.Close()
+		os.Remove(s.Journal.Path())
+		s.Opts.Journal = "" // there is none to report
+	}
+}
+
+// CloseJournal ends the journal, if the run has come to one.
+func (s *Session) CloseJournal() {
+	if s.Journal != nil {
+		_ = s.Journal.Close() // every line is on disk already
+	}
+}
+
+// BeginWrites makes what names the records of a run.
+func (s *Session) BeginWrites() (err error) {
+	s.Keys, err = NewKeys(s.Opts)
+	s.Made = values.NewMaker(s.Opts.RunID)
+	s.SyncRuns.Store(600)
+	return err
+}
+
+// NewKeys makes the keys of a run that carry its options.
+func NewKeys(o conformance.Options) (*values.Keys, error) {
+	if !utf8.ValidString(o.KeyTemplate + o.RunID) {
+		return nil, line.Usage("key template %q with run id %q is not UTF-8", o.KeyTemplate, o.RunID)
+	}
+	return values.NewKeys(o.RunID, o.KeyTemplate, o.KeyFrom, o.KeyTo), nil
+}

@@ -1,0 +1,282 @@
+package write
+
+import (
+	"encoding/base64"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/line"
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+// way sends one call in an unusual way.
+type way func(sc *Scenario, c line.Request) error
+
+// Ways are the ways that feature files name. A function, because some of
+// them send through the steps above.
+var Ways = map[string]way{
+	"as configured":                 func(sc *Scenario, c line.Request) error { return sc.with(c, nil) },
+	"GET with the call in the body": verb(http.MethodGet),
+	"PUT":                           verb(http.MethodPut),
+	"DELETE":                        verb(http.MethodDelete),
+	"GET with the call in the query": func(sc *Scenario, c line.Request) error {
+		u := *sc.URL
+		q := url.Values{"jsonrpc": {rpc.Version}, "method": {c.Method}, "params": {"{}"}, "id": {sc.NewID()}}
+		u.RawQuery = strings.TrimPrefix(u.RawQuery+"&"+q.Encode(), "&")
+		return sc.with(c, func(c *line.Request) {
+			c.HTTPMethod, c.URL, c.Body = http.MethodGet, u.String(), []byte{}
+			c.Header = http.Header{"Content-Type": nil}
+		})
+	},
+	"accepting gzip and deflate": header("Accept-Encoding", "gzip, deflate"),
+	"accepting identity only":    header("Accept-Encoding", "identity"),
+	"with charset=utf-8":         header("Content-Type", "application/json; charset=utf-8"),
+	"with a chunked body":        changed(func(c *line.Request) { c.Chunked = true }),
+	"with Expect: 100-continue":  changed(func(c *line.Request) { c.Expect = true }),
+	"twice on one connection":    steadily(twice),
+	"on a fresh connection":      changed(func(c *line.Request) { c.Fresh = true }),
+	"after a body that is no JSON, on the same connection": afterOnConnection(func(line.Request) line.Request {
+		return line.Request{Method: "garbage", Body: []byte("this is no JSON"), Odd: true}
+	}),
+	"after a call without credentials, on the same connection": afterOnConnection(func(c line.Request) line.Request {
+		c.Header = http.Header{"Authorization": nil}
+		return c
+	}),
+	"after a PUT, on the same connection": afterOnConnection(func(c line.Request) line.Request {
+		c.HTTPMethod = http.MethodPut
+		return c
+	}),
+	"after a call that was cut in its body":      after(func(c *line.Request) { c.CutRequest = 20 }),
+	"after a call that was cut before its reply": after(func(c *line.Request) { c.CutAtOnce = true }),
+	"over plain http on the probe port":          changed(func(c *line.Request) { c.Plain = true }),
+
+	"without credentials":          changed(func(c *line.Request) { c.Header = http.Header{"Authorization": nil} }),
+	"with a wrong token":           token(func(string) string { return "zz-wrong-token" }),
+	"with a truncated token":       token(func(t string) string { return t[:len(t)-1] }),
+	"with an extended token":       token(func(t string) string { return t + "x" }),
+	"with a token in changed case": token(SwapCase),
+	"with an empty token":          token(func(string) string { return "" }),
+	"with the token before the rotation": func(sc *Scenario, c line.Request) error {
+		return header("Authorization", "Bearer "+sc.Target.Token)(sc, c)
+	},
+	"with the token by Basic scheme": func(sc *Scenario, c line.Request) error {
+		pair := base64.StdEncoding.EncodeToString([]byte("bearer:" + sc.Token.Get()))
+		return header("Authorization", "Basic "+pair)(sc, c)
+	},
+
+	"with an extended token, if there is one":      ifConfigured(token(func(t string) string { return t + "x" })),
+	"with a wrong URL secret, if there is one":     ifConfigured(secret(func(*Scenario) []string { return []string{WrongSecret} })),
+	"with a wrong URL secret":                      secret(func(*Scenario) []string { return []string{WrongSecret} }),
+	"without the URL secret":                       secret(func(*Scenario) []string { return nil }),
+	"with a wrong URL secret before the right one": repeated(func(sc *Scenario) []string { return []string{WrongSecret, sc.Secret} }),
+	"with a wrong URL secret after the right one":  repeated(func(sc *Scenario) []string { return []string{sc.Secret, WrongSecret} }),
+}
+
+const WrongSecret = "zz-wrong-secret"
+
+// with sends a copy of a call after a change.
+func (sc *Scenario) with(c line.Request, change func(*line.Request)) error {
+	if change != nil {
+		change(&c)
+	}
+	_, err := sc.Send(c)
+	return err
+}
+
+// changed sends the call after a change.
+func changed(change func(*line.Request)) way {
+	return func(sc *Scenario, c line.Request) error { return sc.with(c, change) }
+}
+
+func verb(method string) way { return changed(func(c *line.Request) { c.HTTPMethod = method }) }
+
+func header(name, value string) way {
+	return changed(func(c *line.Request) { c.Header = http.Header{name: {value}} })
+}
+
+// token sends another token than the configured one (spec 5.2.2).
+func token(change func(string) string) way {
+	return func(sc *Scenario, c line.Request) error {
+		t := sc.Token.Get()
+		if t == "" {
+			return line.NotApplicable("no Auth Token is configured: name its variable with --token-env")
+		}
+		changed := change(t)
+		if changed == t {
+			return nil // a token without letters has no other case
+		}
+		return header("Authorization", strings.TrimRight("Bearer "+changed, " "))(sc, c)
+	}
+}
+
+func SwapCase(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z':
+			return r - 'a' + 'A'
+		case r >= 'A' && r <= 'Z':
+			return r - 'A' + 'a'
+		}
+		return r
+	}, s)
+}
+
+// secret calls the URL with other values of the secret segment (spec 5.2.3).
+func secret(values func(*Scenario) []string) way {
+	return func(sc *Scenario, c line.Request) error {
+		changed, err := sc.WithSecret(values(sc))
+		if err != nil {
+			return err
+		}
+		return sc.with(c, func(c *line.Request) { c.URL = changed })
+	}
+}
+
+// ifConfigured leaves a way out where the credential that it changes is not
+// configured.
+func ifConfigured(change way) way {
+	return func(sc *Scenario, c line.Request) error {
+		if err := change(sc, c); line.StatusOf(err) != conformance.NotApplicable {
+			return err
+		}
+		return nil
+	}
+}
+
+// repeated is secret for query parameters, the only segment that can repeat.
+func repeated(values func(*Scenario) []string) way {
+	return func(sc *Scenario, c line.Request) error {
+		if strings.HasPrefix(sc.Opts.URLSecret, "path:") {
+			return line.NotApplicable("the URL secret is a path segment: it cannot be repeated")
+		}
+		return secret(values)(sc, c)
+	}
+}
+
+// WithSecret rebuilds the URL with these values in place of the secret.
+func (sc *Scenario) WithSecret(values []string) (string, error) {
+	if sc.Secret == "" {
+		return "", line.NotApplicable("no URL secret is declared: name it with --url-secret")
+	}
+	u := *sc.URL
+	kind, name, _ := strings.Cut(sc.Opts.URLSecret, ":")
+	if kind == "query" {
+		var kept []string
+		for part := range strings.SplitSeq(u.RawQuery, "&") {
+			key, _, _ := strings.Cut(part, "=")
+			if k, err := url.QueryUnescape(key); err != nil || k != name {
+				kept = append(kept, part)
+			}
+		}
+		for _, v := range values {
+			kept = append(kept, url.QueryEscape(name)+"="+url.QueryEscape(v))
+		}
+		u.RawQuery = strings.Join(kept, "&")
+		return u.String(), nil
+	}
+	segments := strings.Split(u.EscapedPath(), "/")
+	i, err := strconv.Atoi(name)
+	if err != nil {
+		return "", line.Harness("path segment: %w", err)
+	}
+	i++ // the path begins with a slash
+	if len(values) == 0 {
+		segments = slices.Delete(segments, i, i+1)
+	} else {
+		segments[i] = url.PathEscape(values[0])
+	}
+	u.RawPath = strings.Join(segments, "/")
+	u.Path, _ = url.PathUnescape(u.RawPath)
+	return u.String(), nil
+}
+
+// twice makes two calls on one connection. A first reply that announces the
+// close excuses the endpoint from the second call.
+func twice(sc *Scenario, c line.Request) error {
+	conn, err := sc.Client.Open(sc.Ctx)
+	if err != nil {
+		return line.Inconclusive("", "no connection could be opened: %s", sc.Redactor.String(err.Error()))
+	}
+	defer conn.Close()
+	c.Conn = conn
+	first, err := sc.Send(c)
+	if err != nil {
+		return err
+	}
+	if first.CloseAnnounced {
+		sc.Note("the endpoint announces that it closes the connection after each call")
+		return nil
+	}
+	_, err = sc.Send(c)
+	return err
+}
+
+// after sends a disturbed call, then the good one.
+func after(disturb func(*line.Request)) way {
+	return func(sc *Scenario, c line.Request) error {
+		bad := c
+		bad.Fresh = true
+		disturb(&bad)
+		if _, err := sc.Session.Send(sc.Ctx, sc.Check().ID, bad); err != nil {
+			return err
+		}
+		return sc.with(c, nil)
+	}
+}
+
+// afterOnConnection sends a bad call and then, on the same connection while it
+// lasts, the good one: a refusal that leaves its body unread shows there.
+func afterOnConnection(bad func(good line.Request) line.Request) way {
+	return steadily(func(sc *Scenario, c line.Request) error {
+		conn, err := sc.Client.Open(sc.Ctx)
+		if err != nil {
+			return line.Inconclusive("", "no connection could be opened: %s", sc.Redactor.String(err.Error()))
+		}
+		defer conn.Close()
+		first := bad(c)
+		first.Conn = conn
+		got, err := sc.Session.Send(sc.Ctx, sc.Check().ID, first)
+		if err != nil {
+			return err
+		}
+		if got.OK() && !got.CloseAnnounced && !got.ConnClosed {
+			c.Conn = conn
+		}
+		return sc.with(c, nil)
+	})
+}
+
+// steadily goes a way again, from its first call, where a disturbance kept a call from its
+// answer: what is bound to a connection cannot be made again by itself.
+func steadily(w way) way {
+	return func(sc *Scenario, c line.Request) error {
+		before := len(sc.Replies)
+		if err := w(sc, c); err != nil {
+			return err
+		}
+		first := slices.Clone(sc.Replies[before:])
+		at := slices.IndexFunc(first, line.IsDisturbance)
+		if at < 0 {
+			return nil
+		}
+		for n := range line.MostRepeats {
+			if err := line.Elapse(sc.Ctx, line.PauseAfter(first[at], n)); err != nil {
+				return err
+			}
+			sc.Replies = sc.Replies[:before]
+			if err := w(sc, c); err != nil {
+				return err
+			}
+			if !slices.ContainsFunc(sc.Replies[before:], line.IsDisturbance) {
+				sc.Disturbed.Add(first[at])
+				return nil
+			}
+		}
+		sc.Replies = append(sc.Replies[:before], first...)
+		return nil
+	}
+}
