@@ -28,7 +28,7 @@ type Cleanup struct {
 	discover.Discovery
 	Cleaned []*Cleaning // what the clean-up has seen; nil before it
 	// Owns recognises the keys of the run of a journal; nil: all in it are this run's.
-	Owns *discover.Ownership
+	owns *discover.Ownership
 }
 
 // Scenario is a scenario that can look for what is left.
@@ -149,7 +149,7 @@ func (s *Cleanup) pendingGroups() []*Cleaning {
 			groups[g] = &Cleaning{Name: k.Object, Field: k.Field, Object: s.Catalog.Object(k.Object), Answers: map[string]Deletion{}}
 			order = append(order, groups[g])
 		}
-		if s.Owns != nil && !s.Owns.Owns(k.Identifier) {
+		if s.owns != nil && !s.owns.Owns(k.Identifier) {
 			groups[g].foreign = append(groups[g].foreign, k)
 			continue
 		}
@@ -249,7 +249,7 @@ func (s *Cleanup) CleanJournal(ctx context.Context, path string) (res *conforman
 		return nil, line.Usage("%v", err)
 	}
 	defer s.Journal.Close()
-	if s.Owns, err = discover.NewOwnership(s.Journal.Header().Run, s.Opts, nil); err != nil {
+	if s.owns, err = discover.NewOwnership(s.Journal.Header().Run, s.Opts, nil); err != nil {
 		return nil, err
 	}
 	c, err := s.Discover(ctx)

@@ -120,7 +120,7 @@ func (sc *Scenario) whyMissing() write.Cause {
 				return seenCause("a record that is sent alone is acknowledged and not written; of %d that are sent together %d are there: what does not fill a chunk is dropped.", n, there)
 			}
 		}
-		if _, stored := sc.j.StoredBy.Load(sc.Object.APIName + " " + operation); stored {
+		if _, stored := sc.j.storedBy.Load(sc.Object.APIName + " " + operation); stored {
 			return either("the "+operation+" of some records is dropped (others of this run are there)", "what was written before them decides", "the request below, sent again with other identifiers,")
 		}
 		return seenCause("%s is acknowledged and nothing is written: not alone, not later (%s), not after a planning call. The write is not made, not committed, or its error is swallowed.", operation, sc.Opts.LateWait)

@@ -19,7 +19,7 @@ type Judge struct {
 	cleanup.Cleanup
 	Settled  statuses
 	Overall  overall
-	StoredBy sync.Map // object and operation of records that were there
+	storedBy sync.Map // object and operation of records that were there
 	Cat      *conformance.Catalogue
 	Full     []*write.Batch // of the declared size, sent when nothing else is
 }

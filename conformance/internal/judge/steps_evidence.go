@@ -112,7 +112,7 @@ func (sc *Scenario) present() error {
 	sc.Saw(conformance.SeenStored, len(due)-len(lost))
 	for _, e := range due {
 		if seen[exchange.KeyText(e.Record.Key)].Count > 0 {
-			sc.j.StoredBy.Store(e.Record.Object.APIName+" "+e.Operation, true)
+			sc.j.storedBy.Store(e.Record.Object.APIName+" "+e.Operation, true)
 		}
 	}
 	return sc.Held()

@@ -137,7 +137,7 @@ func (s *Session) sendOnce(ctx context.Context, check string, req Request) (*exc
 		}
 		return nil, err
 	}
-	s.NoticeRateLimit(got)
+	s.noticeRateLimit(got)
 	r := &exchange.Reply{Reply: got, ID: req.ID, Method: req.Method, Object: req.Object, Plain: req.Plain, Replica: replica}
 	r.Parse(&s.Trees)
 	if to := s.redirect(got, req); to != "" {

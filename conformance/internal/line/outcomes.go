@@ -14,15 +14,15 @@ import (
 // decided is an Outcome as it comes back from a step.
 type decided interface {
 	error
-	Status() conformance.Status
-	Reason() string
+	status() conformance.Status
+	reason() string
 	Decider() string
 }
 
 // StatusOf is the status that the error of a step stands for.
 func StatusOf(err error) conformance.Status {
 	if o, is := errors.AsType[decided](err); is {
-		return o.Status()
+		return o.status()
 	}
 	if err == nil {
 		return conformance.Pass
@@ -33,7 +33,7 @@ func StatusOf(err error) conformance.Status {
 // ReasonOf is what the error of a step says.
 func ReasonOf(err error) string {
 	if o, is := errors.AsType[decided](err); is {
-		return o.Reason()
+		return o.reason()
 	}
 	return err.Error()
 }

@@ -16,7 +16,7 @@ import (
 // records and parallel batches, X-RateLimit-Limit for requests (spec 8).
 type pace struct {
 	mu       sync.Mutex
-	Requests float64 // per second
+	requests float64 // per second
 	records  float64 // per second, 0: not declared
 	nextCall time.Time
 	nextRec  time.Time
@@ -26,10 +26,10 @@ type pace struct {
 // DefaultRateLimit is the connection-wide limit of spec 8 in requests/s.
 const DefaultRateLimit = 50_000
 
-func newPace() *pace { return &pace{Requests: DefaultRateLimit} }
+func newPace() *pace { return &pace{requests: DefaultRateLimit} }
 
-// Wait returns when the next call with n records may be sent.
-func (p *pace) Wait(ctx context.Context, n int) error {
+// wait returns when the next call with n records may be sent.
+func (p *pace) wait(ctx context.Context, n int) error {
 	p.mu.Lock()
 	now := time.Now()
 	at := now
@@ -39,7 +39,7 @@ func (p *pace) Wait(ctx context.Context, n int) error {
 	if n > 0 && p.nextRec.After(at) {
 		at = p.nextRec
 	}
-	p.nextCall = at.Add(share(1, p.Requests))
+	p.nextCall = at.Add(share(1, p.requests))
 	if n > 0 && p.records > 0 {
 		p.nextRec = at.Add(share(n, p.records))
 	}
@@ -102,8 +102,8 @@ func (p *pace) Leave() {
 	}
 }
 
-// NoticeRateLimit takes over a valid X-RateLimit-Limit of any reply (spec 8).
-func (s *Session) NoticeRateLimit(r *wire.Reply) {
+// noticeRateLimit takes over a valid X-RateLimit-Limit of any reply (spec 8).
+func (s *Session) noticeRateLimit(r *wire.Reply) {
 	values := r.Header.Values("X-RateLimit-Limit")
 	if len(values) == 0 {
 		return
@@ -113,6 +113,6 @@ func (s *Session) NoticeRateLimit(r *wire.Reply) {
 		return
 	}
 	s.Pace.mu.Lock()
-	s.Pace.Requests = float64(n)
+	s.Pace.requests = float64(n)
 	s.Pace.mu.Unlock()
 }

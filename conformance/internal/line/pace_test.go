@@ -20,8 +20,8 @@ func TestPaceEndsWithItsContext(t *testing.T) {
 		p.Declare(rpc.Speed{MaximumBatchSize: 1, MaximumParallelBatches: 1, MaximumRecordsPerSecond: 1})
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
-		require.NoError(t, p.Wait(ctx, 10))
-		require.ErrorIs(t, p.Wait(ctx, 1), context.DeadlineExceeded, "it would have to wait ten seconds")
+		require.NoError(t, p.wait(ctx, 10))
+		require.ErrorIs(t, p.wait(ctx, 1), context.DeadlineExceeded, "it would have to wait ten seconds")
 
 		require.NoError(t, p.Enter(t.Context()))
 		short, stop := context.WithTimeout(t.Context(), time.Second)
@@ -44,27 +44,27 @@ func TestRateLimitHeader(t *testing.T) {
 		"": DefaultRateLimit, "0": DefaultRateLimit, "-5": DefaultRateLimit, "1.5": DefaultRateLimit,
 		"100/s": DefaultRateLimit, "1e3": DefaultRateLimit,
 	} {
-		s := &Session{Wires: Wires{Pace: newPace()}}
-		s.NoticeRateLimit(&wire.Reply{Header: http.Header{"X-Ratelimit-Limit": {value}}})
-		require.Equal(t, want, s.Pace.Requests, "%q", value)
+		s := &Session{wires: wires{Pace: newPace()}}
+		s.noticeRateLimit(&wire.Reply{Header: http.Header{"X-Ratelimit-Limit": {value}}})
+		require.Equal(t, want, s.Pace.requests, "%q", value)
 	}
-	s := &Session{Wires: Wires{Pace: newPace()}}
-	s.NoticeRateLimit(&wire.Reply{Header: http.Header{}})
-	require.EqualValues(t, DefaultRateLimit, s.Pace.Requests)
+	s := &Session{wires: wires{Pace: newPace()}}
+	s.noticeRateLimit(&wire.Reply{Header: http.Header{}})
+	require.EqualValues(t, DefaultRateLimit, s.Pace.requests)
 }
 
 // TestPaceSpreadsEvenly: parallel callers get turns of their own.
 func TestPaceSpreadsEvenly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPace()
-		p.Requests = 10
+		p.requests = 10
 		start := time.Now()
 		var mu sync.Mutex
 		var turns []time.Duration
 		var wg sync.WaitGroup
 		for range 5 {
 			wg.Go(func() {
-				_ = p.Wait(t.Context(), 0)
+				_ = p.wait(t.Context(), 0)
 				mu.Lock()
 				turns = append(turns, time.Since(start))
 				mu.Unlock()

@@ -28,8 +28,8 @@ import (
 
 // Session is the line of one run to an endpoint: what all calls of the run share.
 type Session struct {
-	Settings
-	Wires
+	settings
+	wires
 	Watch watch
 	// Disturbed are the calls that had no answer at first.
 	Disturbed disturbances
@@ -51,8 +51,8 @@ type Session struct {
 	}
 }
 
-// Settings are what a run was asked to do, and for which endpoint.
-type Settings struct {
+// settings are what a run was asked to do, and for which endpoint.
+type settings struct {
 	Target   conformance.Target
 	Opts     conformance.Options
 	URL      *url.URL
@@ -64,8 +64,8 @@ type Settings struct {
 	Secret   string   // the URL secret
 }
 
-// Wires are the ways to the endpoint and to the hooks, with what limits them.
-type Wires struct {
+// wires are the ways to the endpoint and to the hooks, with what limits them.
+type wires struct {
 	Client   *wire.Client
 	Replicas replicas
 	Redactor *wire.Redactor
@@ -148,7 +148,7 @@ func (s *Session) connect() error {
 	o := wire.Options{
 		URL: s.Target.URL, Token: s.Target.Token, Headers: s.Target.Headers,
 		Redactor: s.Redactor, UserAgent: "destkit/" + cmp.Or(s.Opts.Version, "dev"),
-		Limiter: s.Pace.Wait,
+		Limiter: s.Pace.wait,
 	}
 	hooks := &http.Transport{DisableKeepAlives: true, DialContext: s.dialInTurn(new(net.Dialer).DialContext)}
 	if s.InMemory {

@@ -240,8 +240,8 @@ func (s *Session) Finish(seq int64, b *Batch) error {
 // syncRun is the sync_run_id of this scenario: every run of a check is a sync
 // run of its own, so that nothing of another one can be mistaken for it.
 func (sc *Scenario) syncRun() int64 {
-	sc.runOnce.Do(func() { sc.Run = sc.SyncRuns.Add(2) })
-	return sc.Run
+	sc.runOnce.Do(func() { sc.run = sc.syncRuns.Add(2) })
+	return sc.run
 }
 
 // BatchParams writes the params of sync_batch in the published key order.

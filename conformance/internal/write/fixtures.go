@@ -48,7 +48,7 @@ func (s *Session) CheckFixtures() error {
 // Hides reports whether the fixtures or the hook say that a read-back cannot show a
 // field as it was sent.
 func (s *Session) Hides(object, field string) bool {
-	_, said := s.HookHides.Load([2]string{object, field})
+	_, said := s.hookHides.Load([2]string{object, field})
 	return said || slices.Contains(s.Opts.Fixtures[object].Hidden, field)
 }
 

@@ -71,7 +71,7 @@ func (sc *Scenario) LookUp(object, field string, ids []json.RawMessage) (map[str
 		return nil, line.Harness("%w", errors.New(sc.Redactor.String(err.Error())))
 	}
 	for _, field := range reply.Hidden {
-		sc.HookHides.Store([2]string{object, field}, true)
+		sc.hookHides.Store([2]string{object, field}, true)
 	}
 	out := map[string]Observed{}
 	for _, rec := range reply.Records {

@@ -40,7 +40,7 @@ type Scenario struct {
 	HookAsked bool
 
 	reserved int64 // of the session's room for the bodies of wide answers, in bytes
-	Run      int64 // the sync_run_id of the scenario
+	run      int64 // the sync_run_id of the scenario
 	runOnce  sync.Once
 }
 

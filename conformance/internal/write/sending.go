@@ -77,10 +77,10 @@ func (sc *Scenario) Manner(words string) (*Sending, error) {
 	case "mapping only the identifier":
 		m.Shapes, m.Alone = append(m.Shapes, onlyIdentifier), true
 	case "in another sync run":
-		sc.Run = sc.syncRun() + 1 // of the same sync
+		sc.run = sc.syncRun() + 1 // of the same sync
 	case "in another sync":
 		sc.syncRun()
-		sc.Run = sc.SyncRuns.Add(2)
+		sc.run = sc.syncRuns.Add(2)
 	case "in parallel batches":
 		m.parallel, m.spread = true, true
 	case "one by one":

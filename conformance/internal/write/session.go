@@ -31,10 +31,10 @@ type Session struct {
 	// Late is how long after its acknowledgement a write arrives, by the trial; 0: at once.
 	Late      time.Duration
 	NeverLate neverLate
-	SyncRuns  atomic.Int64
+	syncRuns  atomic.Int64
 	// HookShown holds the objects of which the read-back hook has shown a record.
 	HookShown sync.Map
-	HookHides sync.Map // by object and field: the hook cannot show it as it was sent
+	hookHides sync.Map // by object and field: the hook cannot show it as it was sent
 }
 
 // OpenJournal makes the write-ahead journal; a run that writes keeps it in a
@@ -80,7 +80,7 @@ func (s *Session) CloseJournal() {
 func (s *Session) BeginWrites() (err error) {
 	s.Keys, err = NewKeys(s.Opts)
 	s.Made = values.NewMaker(s.Opts.RunID)
-	s.SyncRuns.Store(600)
+	s.syncRuns.Store(600)
 	return err
 }
 
