@@ -196,9 +196,10 @@ func TestPermissions(t *testing.T) {
 				require.NoError(t, err)
 				return
 			}
-			require.Equal(t, conformance.NotRun, line.StatusOf(err))
-			require.Equal(t, c.decider, line.DeciderOf(err))
-			require.NotEmpty(t, line.ReasonOf(err))
+			status, reason, decider := line.Decided(err)
+			require.Equal(t, conformance.NotRun, status)
+			require.Equal(t, c.decider, decider)
+			require.NotEmpty(t, reason)
 		})
 	}
 }

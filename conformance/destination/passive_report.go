@@ -6,7 +6,6 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/engine"
-	"github.com/destkit/destkit/conformance/internal/line"
 	"github.com/destkit/destkit/conformance/internal/rules"
 	"github.com/destkit/destkit/internal/quantity"
 )
@@ -20,15 +19,15 @@ func (p *Passive) result(c *conformance.Check) *engine.Result {
 	found := *pc.Found // a report may be asked for again
 	switch {
 	case !rules.Decides(c.ID):
-		return found.Result(line.NotRun(activeJudging, "needs active judging: traffic alone does not show it"))
+		return found.Result(engine.NotRun(activeJudging, "needs active judging: traffic alone does not show it"))
 	case strings.HasPrefix(c.ID, "TLS-") && !p.s.TLSJudged():
 		return found.Result(p.s.Permitted(c))
 	case pc.Looked == 0:
-		return found.Result(line.Inconclusive(activeJudging, "no call went by that shows it"))
+		return found.Result(engine.Inconclusive(activeJudging, "no call went by that shows it"))
 	}
 	var out error
 	if found.Held() == nil && pc.Reason != "" && len(found.Evidence()) == 0 && c.Level != conformance.Info {
-		out = line.Inconclusive(activeJudging, "%s", pc.Reason)
+		out = engine.Inconclusive(activeJudging, "%s", pc.Reason)
 	}
 	r := found.Result(out)
 	if r.Status == conformance.Inconclusive && r.Decider == "" {

@@ -103,7 +103,8 @@ func (s *session) planObjects(p *conformance.PlanReport) {
 func (s *session) planCheck(p *conformance.PlanReport, c *conformance.Check) {
 	pc := conformance.PlannedCheck{ID: c.ID, Title: c.Title, Level: c.Level, Runs: true}
 	if err := s.Permitted(c); err != nil {
-		pc.Runs, pc.Reason, pc.Decider = false, line.ReasonOf(err), line.DeciderOf(err)
+		pc.Runs = false
+		_, pc.Reason, pc.Decider = line.Decided(err)
 	} else if c.Write {
 		pc.Records = c.Records
 		if c.EachObject {

@@ -252,3 +252,43 @@ func aboutList(f conformance.Finding) bool {
 
 // Target is the endpoint under judgement.
 type Target = conformance.Target
+
+// certificateChecks judge whether the line can be trusted at all.
+var certificateChecks = []string{"TLS-002", "TLS-003", "TLS-004", "TLS-005"}
+
+// needs are the checks that c builds on. Over a line that does not verify
+// nothing but the TLS checks runs: no token and no record goes to a stranger.
+func (s *session) needs(c *conformance.Check) []string {
+	if s.Untrusted && !strings.HasPrefix(c.ID, "TLS-") {
+		return append(slices.Clone(c.Needs), certificateChecks...)
+	}
+	return c.Needs
+}
+
+// newActor is the scenario of a check as the engine runs it.
+func (s *session) newActor(ctx context.Context, found *engine.Findings) (actor any, end func() error) {
+	s.JudgesAlone.Store(found.Confirming())
+	sc := s.ScenarioOf(ctx, found)
+	return sc, sc.End
+}
+
+// Clean resumes the clean-up of an earlier run from its journal: it deletes only
+// journalled keys that carry the run of the journal, and says exactly what is left
+// behind.
+func Clean(ctx context.Context, target Target, opts conformance.Options) (*conformance.Residue, error) {
+	path := opts.Journal
+	if path == "" {
+		return nil, line.Usage("the journal is missing: destkit clean --journal FILE URL")
+	}
+	opts.Journal = ""
+	s, err := newSession(target, opts)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	res, err := s.CleanJournal(ctx, path)
+	if res != nil {
+		s.Redactor.Value(res)
+	}
+	return res, s.suite().HideError(err)
+}

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
@@ -109,7 +108,7 @@ func (r *run) send(ctx context.Context, check string, q request) (*answer, error
 	maps.Copy(call.Header, q.header)
 	reply := r.client.Do(ctx, call)
 	if ctx.Err() != nil {
-		return nil, engine.Outcome(conformance.NotRun, "--timeout", "the run ended before the answer of %s %s", q.method, q.path)
+		return nil, engine.NotRun("--timeout", "the run ended before the answer of %s %s", q.method, q.path)
 	}
 	a := &answer{Reply: reply, request: q}
 	if reply.OK() {

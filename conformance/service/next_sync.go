@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
@@ -134,7 +133,7 @@ func (sc *scenario) aTable() {
 		})
 		return
 	}
-	stop(engine.Outcome(conformance.NotRun, "", "the source has no table"))
+	stop(engine.NotRun("", "the source has no table"))
 }
 
 // tableObject names a table as a sync does (spec 2.8).

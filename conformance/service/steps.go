@@ -13,7 +13,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/engine"
 )
 
@@ -67,7 +66,7 @@ func stop(outcome error) {
 
 // undecided ends a step for want of something to look at.
 func undecided(format string, args ...any) {
-	stop(engine.Outcome(conformance.Inconclusive, "", format, args...))
+	stop(engine.Inconclusive("", format, args...))
 }
 
 // caught does a step, or a part of one, and returns what has stopped it.

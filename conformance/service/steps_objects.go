@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
@@ -137,7 +136,7 @@ func (sc *scenario) emulatedOnes() {
 		}
 	}
 	if len(ids) == 0 {
-		stop(engine.Outcome(conformance.NotRun, "", "the service emulates no application"))
+		stop(engine.NotRun("", "the service emulates no application"))
 	}
 	sc.emulated = ids
 }
@@ -246,7 +245,7 @@ func (sc *scenario) anObject(kind string) {
 			}
 		}
 	}
-	stop(engine.Outcome(conformance.NotRun, "", "no destination with such an object (%s) can be made here", kind))
+	stop(engine.NotRun("", "no destination with such an object (%s) can be made here", kind))
 }
 
 // writesTo lets the syncs of the scenario write to an object: the first column

@@ -28,7 +28,7 @@ func organizationSteps() []engine.Step {
 // needsOrganization says that a check lacks the personal access token.
 func (sc *scenario) needsOrganization() {
 	if sc.pat == "" {
-		stop(engine.Outcome(conformance.NotRun, "DESTKIT_PERSONAL_ACCESS_TOKEN", "needs a personal access token: set DESTKIT_PERSONAL_ACCESS_TOKEN"))
+		stop(engine.NotRun("DESTKIT_PERSONAL_ACCESS_TOKEN", "needs a personal access token: set DESTKIT_PERSONAL_ACCESS_TOKEN"))
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
@@ -254,5 +253,5 @@ const judgedSecond = 800 * time.Millisecond
 
 // few says that there were not enough calls to tell.
 func few(n int, of string) error {
-	return engine.Outcome(conformance.Inconclusive, "", "only %d %s came: that is not enough to tell", n, of)
+	return engine.Inconclusive("", "only %d %s came: that is not enough to tell", n, of)
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
@@ -73,7 +72,7 @@ func (sc *scenario) anotherRun() error {
 		}
 		switch {
 		case sc.patient() && sc.opts.time.now().After(until):
-			return engine.Outcome(conformance.Inconclusive, "--control-url", "the sync has not run again within %s", inWords(patientAtMost))
+			return engine.Inconclusive("--control-url", "the sync has not run again within %s", inWords(patientAtMost))
 		case sc.patient():
 			sc.sleep(pollPatiently)
 		case n == anotherSteps:

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
@@ -49,7 +48,7 @@ func (sc *scenario) streams() {
 		"connection": map[string]any{"name": sc.called("stream"), "type": "topic_log", "credentials": map[string]any{}},
 	}})
 	if !accepted(a) || a.id("data", "id") == 0 {
-		stop(engine.Outcome(conformance.NotRun, "", "no source with topics could be made: %s", sc.secrets.String(a.short())))
+		stop(engine.NotRun("", "no source with topics could be made: %s", sc.secrets.String(a.short())))
 	}
 	sc.madeBy(a)
 	sc.says("stream", a.id("data", "id"))

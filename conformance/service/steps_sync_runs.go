@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/destsim/rpc"
@@ -147,7 +146,7 @@ func (sc *scenario) ends(s *syncing, id int64) *answer {
 			return a
 		}
 		if sc.opts.time.now().After(deadline) {
-			stop(engine.Outcome(conformance.Inconclusive, decider, "run %d was still %q after %s", id, a.text("data", "status"), limit))
+			stop(engine.Inconclusive(decider, "run %d was still %q after %s", id, a.text("data", "status"), limit))
 		}
 		if sc.Check().Clock && sc.target.ControlURL != "" { // it answers when nothing is left to run
 			sc.advance(clockStep)
@@ -166,7 +165,7 @@ func (sc *scenario) runs(s *syncing) *answer {
 // control calls the control API of a stand-in.
 func (sc *scenario) control(method, path string, body any) *answer {
 	if sc.target.ControlURL == "" {
-		stop(engine.Outcome(conformance.NotRun, "--control-url", "needs the control API: give --control-url"))
+		stop(engine.NotRun("--control-url", "needs the control API: give --control-url"))
 	}
 	return sc.must(request{method: method, path: path, body: body, control: true})
 }

@@ -112,12 +112,12 @@ func waitedOn(c *endpoint.Call, known, held time.Duration) (bool, error) {
 	case c.Aborted && (known == 0 || took <= known+room(known)):
 		return false, nil
 	case c.Aborted:
-		return false, engine.Outcome(conformance.Inconclusive, "",
+		return false, engine.Inconclusive("",
 			"the service gave the request up after %s, which is later than %s and not by much: is --request-timeout right?", took, inWords(known))
 	case known > 0:
 		return true, nil
 	}
-	return false, engine.Outcome(conformance.Inconclusive, "--request-timeout",
+	return false, engine.Inconclusive("--request-timeout",
 		"the service waits for longer than %s: say with --request-timeout how long it may", inWords(held))
 }
 

@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 )
@@ -53,7 +52,7 @@ func (sc *scenario) connectsWith(how string) {
 	sc.endings = append(sc.endings, func(context.Context) error { closeListener(); return nil })
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "https" {
-		stop(engine.Outcome(conformance.NotRun, "--simulator-url", "needs a TLS listener that the service can reach directly, without --simulator-url"))
+		stop(engine.NotRun("--simulator-url", "needs a TLS listener that the service can reach directly, without --simulator-url"))
 	}
 	host := u.Hostname()
 	if how == "for another name" {

@@ -46,7 +46,7 @@ func (r *run) patient() bool { return r.target.ControlURL == "" && r.opts.Patien
 // sleep waits in real time, or ends with the run.
 func (sc *scenario) sleep(d time.Duration) {
 	if sc.opts.time.sleep(sc.ctx, d) != nil {
-		stop(engine.Outcome(conformance.NotRun, "--timeout", "the run ended while the check waited"))
+		stop(engine.NotRun("--timeout", "the run ended while the check waited"))
 	}
 }
 
@@ -80,7 +80,7 @@ func (sc *scenario) clockOf() time.Time {
 }
 
 func tooLong(d time.Duration) error {
-	return engine.Outcome(conformance.NotRun, "--control-url", "would have to wait %s for real; needs --control-url", inWords(d))
+	return engine.NotRun("--control-url", "would have to wait %s for real; needs --control-url", inWords(d))
 }
 
 // inWords is a duration as a feature file writes it: 5m, 24h.
@@ -149,13 +149,13 @@ func (r *run) permitted(c *conformance.Check) error {
 	for _, step := range c.Steps {
 		for _, only := range standIn {
 			if only.sentence.MatchString(sentence(step)) {
-				return engine.Outcome(conformance.NotRun, "--control-url", "%s; needs --control-url", only.what)
+				return engine.NotRun("--control-url", "%s; needs --control-url", only.what)
 			}
 		}
 	}
 	switch d := passing(c); {
 	case c.Clock && !r.opts.Patient:
-		return engine.Outcome(conformance.NotRun, "--control-url", "needs a clock that can be moved (--control-url), or --patient to wait for real")
+		return engine.NotRun("--control-url", "needs a clock that can be moved (--control-url), or --patient to wait for real")
 	case c.Clock && d > patientAtMost:
 		return tooLong(d)
 	}

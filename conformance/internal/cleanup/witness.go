@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/line"
 	"github.com/destkit/destkit/conformance/internal/write"
 	"github.com/destkit/destkit/destsim/rpc"
@@ -35,10 +36,10 @@ func (sc *Scenario) Witnessed(records []*write.Record, want bool) error {
 	for _, b := range batches {
 		for _, r := range b.Records {
 			if !b.Answered() {
-				return line.Inconclusive("readback", "the witness operation %s was not answered: %s", op, b.Reply.Short())
+				return engine.Inconclusive("readback", "the witness operation %s was not answered: %s", op, b.Reply.Short())
 			}
 			if !b.Succeeded(r) && !b.Failed(r) {
-				return line.Inconclusive("readback", "the witness operation %s has no result for %s, or results that contradict each other (RES-002)", op, r.Key)
+				return engine.Inconclusive("readback", "the witness operation %s has no result for %s, or results that contradict each other (RES-002)", op, r.Key)
 			}
 			there := sc.Skipped(b, r) == (op == rpc.OperationInsert)
 			if there == want {
@@ -75,7 +76,7 @@ func (sc *Scenario) Witnessed(records []*write.Record, want bool) error {
 func (sc *Scenario) calibrated() (string, error) {
 	declared := sc.Opts.SkipConvention == conformance.SkipFailure || sc.Opts.SkipConvention == conformance.SkipSuccessWithMessage
 	if sc.Opts.SkipConvention == conformance.SkipSuccess {
-		return "", line.Inconclusive("readback", "skips are reported as plain successes, so only a read-back can decide")
+		return "", engine.Inconclusive("readback", "skips are reported as plain successes, so only a read-back can decide")
 	}
 	for _, op := range []string{rpc.OperationUpdate, rpc.OperationInsert} {
 		if !sc.Object.Accepts(op) {
@@ -88,13 +89,13 @@ func (sc *Scenario) calibrated() (string, error) {
 			return op, err
 		}
 	}
-	return "", line.Inconclusive("readback", "the results do not show it: give a read-back hook, or declare --skip-convention where skips are visible")
+	return "", engine.Inconclusive("readback", "the results do not show it: give a read-back hook, or declare --skip-convention where skips are visible")
 }
 
 func (sc *Scenario) WitnessesSee() error {
 	lanes, witness := sc.Parallel.Lanes, sc.Parallel.Witness
 	if sc.Opts.SkipConvention == conformance.SkipSuccess {
-		return line.Inconclusive("readback", "skips are reported as plain successes, so a witness sees nothing")
+		return engine.Inconclusive("readback", "skips are reported as plain successes, so a witness sees nothing")
 	}
 	blind, seen := 0, 0
 	for _, l := range lanes {
@@ -112,12 +113,12 @@ func (sc *Scenario) WitnessesSee() error {
 		}
 	}
 	if seen == 0 {
-		return line.Inconclusive("", "no record was acknowledged, so that none could be witnessed")
+		return engine.Inconclusive("", "no record was acknowledged, so that none could be witnessed")
 	}
 	if witness == rpc.OperationInsert && blind == seen || sc.Opts.SkipConvention == "" {
 		if visible, err := sc.skipsVisible(witness); err != nil || !visible {
 			sc.Drop()
-			return OrError(err, line.Inconclusive("readback", "skips of %s cannot be told from successes: declare --skip-convention", witness))
+			return OrError(err, engine.Inconclusive("readback", "skips of %s cannot be told from successes: declare --skip-convention", witness))
 		}
 	}
 	sc.Proof("witnessed by %s", witness)

@@ -29,8 +29,8 @@ func (s *Discovery) Preflight(ctx context.Context, r *conformance.Report) {
 		silent, err = s.Silent(ctx)
 	}
 	if err != nil {
-		if line.StatusOf(err) == conformance.HarnessError {
-			r.Problems = append(r.Problems, conformance.Problem{Kind: "harness", ExitStatus: 3, Message: line.ReasonOf(err)})
+		if status, reason, _ := line.Decided(err); status == conformance.HarnessError {
+			r.Problems = append(r.Problems, conformance.Problem{Kind: "harness", ExitStatus: 3, Message: reason})
 		}
 		return
 	}

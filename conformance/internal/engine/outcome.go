@@ -25,14 +25,14 @@ func (o *outcome) Decider() string            { return o.decider }
 
 func (o *outcome) Error() string { return string(o.status) + ": " + o.reason }
 
-// notRun: a permission, hook or budget is missing; decider names it.
-func notRun(decider, format string, args ...any) error {
-	return &outcome{status: conformance.NotRun, decider: decider, reason: fmt.Sprintf(format, args...)}
+// NotRun: a permission, hook or budget is missing; decider names it.
+func NotRun(decider, format string, args ...any) error {
+	return Outcome(conformance.NotRun, decider, format, args...)
 }
 
-// inconclusive: the check ran and the evidence does not decide.
-func inconclusive(decider, format string, args ...any) error {
-	return &outcome{status: conformance.Inconclusive, decider: decider, reason: fmt.Sprintf(format, args...)}
+// Inconclusive: the check ran and the evidence does not decide.
+func Inconclusive(decider, format string, args ...any) error {
+	return Outcome(conformance.Inconclusive, decider, format, args...)
 }
 
 // errBroken ends a scenario whose findings have been collected in its scenario.

@@ -16,14 +16,14 @@ import (
 )
 
 // errTimeUp is the cause of a context whose run has used up Options.Timeout.
-var errTimeUp = notRun("--timeout", "the run's time was up: raise --timeout")
+var errTimeUp = NotRun("--timeout", "the run's time was up: raise --timeout")
 
 // overtimeOf says why the run ended before a check did.
 func overtimeOf(ctx context.Context) *outcome {
 	if o, timeUp := errors.AsType[*outcome](context.Cause(ctx)); timeUp {
 		return o
 	}
-	return asOutcome(notRun("", "the run was interrupted"))
+	return asOutcome(NotRun("", "the run was interrupted"))
 }
 
 // Suite is a side of the protocol as the engine judges it: selection, order, confirmation, gates, waivers, verdict and report are the

@@ -90,7 +90,7 @@ func (s *Suite) WatchedReport(watched []*Watched, opts conformance.Options, star
 	result := func(c *conformance.Check) *Result {
 		at := slices.IndexFunc(watched, func(w *Watched) bool { return w.check.ID == c.ID })
 		if at < 0 {
-			return s.Findings(c).Result(notRun(activeServiceJudging, "needs active judging: traffic alone does not show it"))
+			return s.Findings(c).Result(NotRun(activeServiceJudging, "needs active judging: traffic alone does not show it"))
 		}
 		return watched[at].result()
 	}
@@ -105,9 +105,9 @@ func (w *Watched) result() *Result {
 	found := *w.found // a report may be asked for again
 	switch {
 	case w.looked == 0:
-		return found.Result(inconclusive(activeServiceJudging, "no call went by that shows it"))
+		return found.Result(Inconclusive(activeServiceJudging, "no call went by that shows it"))
 	case w.decided == 0:
-		return found.Result(inconclusive(activeServiceJudging, "%s", w.reason))
+		return found.Result(Inconclusive(activeServiceJudging, "%s", w.reason))
 	}
 	found.Proof("%s looked at", quantity.Count(w.decided, "time"))
 	r := found.Result(nil)

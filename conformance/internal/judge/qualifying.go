@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance/internal/causes"
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/exchange"
-	"github.com/destkit/destkit/conformance/internal/line"
 	"github.com/destkit/destkit/conformance/internal/values"
 	"github.com/destkit/destkit/conformance/internal/write"
 	"github.com/destkit/destkit/destsim/rpc"
@@ -52,7 +52,7 @@ func (sc *Scenario) sendsQualifying(n int, which, how string) error {
 		sc.Purposes = append(sc.Purposes, p)
 	}
 	if len(sc.Sets) == 0 {
-		return line.Inconclusive("", "the object has no operation that creates records, so that none is there to be changed")
+		return engine.Inconclusive("", "the object has no operation that creates records, so that none is there to be changed")
 	}
 	due := sc.Sets
 	if len(prepare) > 0 {
@@ -115,7 +115,7 @@ func (sc *Scenario) operationsAccept() error {
 		return err
 	}
 	if sc.keysTooWide != "" {
-		return line.Inconclusive(write.DeciderKeys, "%s", sc.keysTooWide)
+		return engine.Inconclusive(write.DeciderKeys, "%s", sc.keysTooWide)
 	}
 	return nil
 }
@@ -242,7 +242,7 @@ func (sc *Scenario) leastUnanswered(p write.Purpose, s write.Set) error {
 func (sc *Scenario) acceptsControl() error {
 	op := sc.Object.Creating()
 	if op == "" {
-		return line.Inconclusive("", "the object has no operation that creates records, so that no good record shows what a refusal means")
+		return engine.Inconclusive("", "the object has no operation that creates records, so that no good record shows what a refusal means")
 	}
 	made, err := sc.Make(1, op, rpc.Field{}, &write.Sending{})
 	if err != nil {
@@ -253,7 +253,7 @@ func (sc *Scenario) acceptsControl() error {
 		return err
 	}
 	if !b.Succeeded(made[0]) {
-		return line.Inconclusive("fixtures", "a good record is refused as well (OPS-007), so that a refusal shows nothing: %s", foreign.Clip(b.WhyOf(made[0]), 200))
+		return engine.Inconclusive("fixtures", "a good record is refused as well (OPS-007), so that a refusal shows nothing: %s", foreign.Clip(b.WhyOf(made[0]), 200))
 	}
 	return nil
 }

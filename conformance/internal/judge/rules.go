@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/rules"
@@ -77,3 +78,19 @@ func (sc *Scenario) takes(l *rules.Look, err error) error {
 	}
 	return sc.Held()
 }
+
+// definition is a step of the destination suite.
+type definition = engine.Step
+
+func step(pattern string, bind func(*Scenario) any) definition {
+	return engine.NewStep(pattern, bind)
+}
+
+// Definitions are all sentences that a feature file may use.
+var Definitions = sync.OnceValue(func() []definition {
+	return slices.Concat(
+		callSteps(), ruleSteps(), tlsSteps(), authSteps(),
+		planningSteps(), objectSteps(), recordSteps(), valueSteps(), twinSteps(), resultSteps(), evidenceSteps(), keptSteps(),
+		parallelSteps(), timeSteps(), fullSteps(), hookSteps(),
+	)
+})

@@ -5,6 +5,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/cleanup"
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/exchange"
 	"github.com/destkit/destkit/conformance/internal/line"
 	"github.com/destkit/destkit/conformance/internal/write"
@@ -74,7 +75,7 @@ func (sc *Scenario) updatesFind() error {
 		return nil
 	}
 	if found, err := sc.Finds(rpc.OperationUpdate); err != nil || !found {
-		return cleanup.OrError(err, line.Inconclusive("", "an update of a record that is there is refused as well (OPS-007), so that its refusal shows nothing"))
+		return cleanup.OrError(err, engine.Inconclusive("", "an update of a record that is there is refused as well (OPS-007), so that its refusal shows nothing"))
 	}
 	return nil
 }

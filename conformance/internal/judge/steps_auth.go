@@ -3,6 +3,7 @@ package judge
 import (
 	"net/http"
 
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/exchange"
 	"github.com/destkit/destkit/conformance/internal/line"
 	"github.com/destkit/destkit/conformance/internal/rules"
@@ -47,7 +48,7 @@ func (sc *Scenario) callerAccepted() error {
 	})
 	err = sc.takes(look, err)
 	if r := sc.unansweredReply(); err == nil && r != nil {
-		return line.Inconclusive("", "%s has neither a result nor an error: %s", r.What(), r.Short())
+		return engine.Inconclusive("", "%s has neither a result nor an error: %s", r.What(), r.Short())
 	}
 	return err
 }

@@ -165,7 +165,7 @@ func (sc *Scenario) callsMethod(method, times, percent, declared string) error {
 // noObjectListed is why a call about an object cannot be made: the list of
 // objects was lost, or is empty, which other checks judge.
 func noObjectListed() error {
-	return line.Inconclusive("", "no object is listed that could be asked about")
+	return engine.Inconclusive("", "no object is listed that could be asked about")
 }
 
 // callsInWays sends the named call, or all six, in each way of the table.

@@ -8,8 +8,8 @@ import (
 	"slices"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/exchange"
-	"github.com/destkit/destkit/conformance/internal/line"
 	"github.com/destkit/destkit/conformance/internal/values"
 	"github.com/destkit/destkit/conformance/internal/write"
 	"github.com/destkit/destkit/destsim/rpc"
@@ -137,7 +137,7 @@ func (sc *Scenario) unchanged(what string) error {
 		records = append(records, e.Record)
 	}
 	if len(records) == 0 {
-		return line.Inconclusive("fixtures", "no record was there before the last batch, so that none could be changed by it")
+		return engine.Inconclusive("fixtures", "no record was there before the last batch, so that none could be changed by it")
 	}
 	seen, err := sc.Observe(records)
 	if err != nil {

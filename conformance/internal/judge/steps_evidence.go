@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/exchange"
-	"github.com/destkit/destkit/conformance/internal/line"
 	"github.com/destkit/destkit/conformance/internal/model"
 	"github.com/destkit/destkit/conformance/internal/values"
 	"github.com/destkit/destkit/conformance/internal/write"
@@ -85,7 +85,7 @@ func (sc *Scenario) noneAccepted() error {
 	if sc.Refusal() != "" {
 		said = "; the endpoint says: " + sc.Refusal()
 	}
-	return line.Inconclusive("fixtures", "every record was refused, so that nothing could be seen%s", said)
+	return engine.Inconclusive("fixtures", "every record was refused, so that nothing could be seen%s", said)
 }
 
 // present judges existence and identity, by read-back or by witnesses.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/causes"
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/exchange"
-	"github.com/destkit/destkit/conformance/internal/line"
 	"github.com/destkit/destkit/conformance/internal/values"
 	"github.com/destkit/destkit/conformance/internal/write"
 	"github.com/destkit/destkit/destsim/rpc"
@@ -81,7 +81,7 @@ func (sc *Scenario) statementsEnded() {
 // needReadbackOf is INCONCLUSIVE without a read-back hook.
 func (sc *Scenario) needReadbackOf(what string) error {
 	if sc.Readback == nil {
-		return line.Inconclusive("readback", "only a read-back shows %s: give --readback-url or --readback-command", what)
+		return engine.Inconclusive("readback", "only a read-back shows %s: give --readback-url or --readback-command", what)
 	}
 	return nil
 }

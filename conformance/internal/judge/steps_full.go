@@ -5,7 +5,7 @@ import (
 	"math"
 	"strings"
 
-	"github.com/destkit/destkit/conformance/internal/line"
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/internal/write"
 	"github.com/destkit/destkit/destsim/rpc"
@@ -38,11 +38,11 @@ type fullBatch struct {
 // fullSize is the declared size of a batch, where the budget allows one.
 func (sc *Scenario) fullSize() (int, error) {
 	if sc.Catalog.Speed == nil {
-		return 0, line.Inconclusive("", "no speed is declared")
+		return 0, engine.Inconclusive("", "no speed is declared")
 	}
 	n := min(sc.Catalog.Speed.MaximumBatchSize, math.MaxInt32)
 	if n > int64(sc.Opts.MaxRecords) {
-		return 0, line.NotRun("--max-records", "a full batch has %s, more than --max-records %d", quantity.Count(n, "record"), sc.Opts.MaxRecords)
+		return 0, engine.NotRun("--max-records", "a full batch has %s, more than --max-records %d", quantity.Count(n, "record"), sc.Opts.MaxRecords)
 	}
 	return int(n), nil
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/exchange"
 	"github.com/destkit/destkit/conformance/internal/line"
 	"github.com/destkit/destkit/conformance/internal/rules"
@@ -146,7 +147,7 @@ func reportsFault(r *exchange.Reply) (string, string) {
 func (sc *Scenario) connectionResults(claim string) error {
 	if claim == "reports the fault" {
 		if !slices.ContainsFunc(sc.Replies, func(r *exchange.Reply) bool { return r.OK() }) {
-			return line.Inconclusive("", "test_connection was not answered at all: %s", sc.Replies[0].Failure())
+			return engine.Inconclusive("", "test_connection was not answered at all: %s", sc.Replies[0].Failure())
 		}
 		return sc.takes(rules.Every(sc.Replies, reportsFault))
 	}
@@ -166,7 +167,7 @@ func (sc *Scenario) connectionResults(claim string) error {
 	if err := sc.Held(); err != nil || first != nil {
 		return err
 	}
-	return line.Inconclusive("", "test_connection gave no result")
+	return engine.Inconclusive("", "test_connection gave no result")
 }
 
 func (sc *Scenario) fieldsShow(what string) error {
@@ -184,11 +185,11 @@ func (sc *Scenario) newFieldListed() error {
 	name := sc.NewFieldName()
 	of := slices.DeleteFunc(sc.of(rpc.MethodListFields), func(r *exchange.Reply) bool { return r.Object != sc.Object.APIName })
 	if len(of) == 0 {
-		return line.Inconclusive("", "list_fields was not answered")
+		return engine.Inconclusive("", "list_fields was not answered")
 	}
 	last := of[len(of)-1]
 	if last.Result() == nil {
-		return line.Inconclusive("", "list_fields was not answered: %s", last.Short())
+		return engine.Inconclusive("", "list_fields was not answered: %s", last.Short())
 	}
 	if !slices.Contains(rules.Texts(last.Items("fields"), "field_api_name"), name) {
 		sc.Broken("the field "+name+", which was created on write, in list_fields", "list_fields names "+quantity.List(rules.Texts(last.Items("fields"), "field_api_name")), last)
@@ -204,7 +205,7 @@ func (sc *Scenario) fieldsChanged() error {
 	hooked.object = cmp.Or(hooked.object, sc.hookObject())
 	of := slices.DeleteFunc(sc.of(rpc.MethodListFields), func(r *exchange.Reply) bool { return r.Object != hooked.object })
 	if len(of) < 2 {
-		return line.Inconclusive("hook alter_schema", "the hook changed the object %q, which list_objects does not name", hooked.object)
+		return engine.Inconclusive("hook alter_schema", "the hook changed the object %q, which list_objects does not name", hooked.object)
 	}
 	before, after := of[0], of[len(of)-1]
 	names := rules.Texts(after.Items("fields"), "field_api_name")

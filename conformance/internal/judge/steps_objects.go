@@ -3,6 +3,7 @@ package judge
 import (
 	"slices"
 
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/line"
 	"github.com/destkit/destkit/conformance/internal/write"
 	"github.com/destkit/destkit/destsim/rpc"
@@ -23,7 +24,7 @@ func objectSteps() []definition {
 
 func (sc *Scenario) anObject() error {
 	if sc.Object == nil {
-		return line.NotRun("--object", "looks at one object: name it with --object NAME")
+		return engine.NotRun("--object", "looks at one object: name it with --object NAME")
 	}
 	if _, err := sc.Object.Identifier(); err != nil {
 		return err
@@ -86,7 +87,7 @@ func (sc *Scenario) objectWith(what string) error {
 		return sc.mostFields()
 	case "a known bad record":
 		if _, _, ok := sc.badField(); !ok {
-			return line.NotRun("fixtures", "%s has no required field to leave null: describe a bad record under fixtures: {%s: {bad: {FIELD: VALUE}}}", o, o.APIName)
+			return engine.NotRun("fixtures", "%s has no required field to leave null: describe a bad record under fixtures: {%s: {bad: {FIELD: VALUE}}}", o, o.APIName)
 		}
 		return nil
 	}

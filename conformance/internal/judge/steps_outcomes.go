@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/exchange"
 	"github.com/destkit/destkit/conformance/internal/line"
 	"github.com/destkit/destkit/conformance/internal/model"
@@ -25,7 +26,7 @@ func (sc *Scenario) isBad(r *write.Record) bool { return slices.Contains(sc.bad,
 func (sc *Scenario) perRecord() (*write.Batch, error) {
 	b := sc.Latest[0]
 	if !b.Answered() {
-		return nil, line.Inconclusive("", "the batch failed as a whole because of one bad record: %s", b.Reply.Short())
+		return nil, engine.Inconclusive("", "the batch failed as a whole because of one bad record: %s", b.Reply.Short())
 	}
 	return b, nil
 }
@@ -74,7 +75,7 @@ func (sc *Scenario) badNotAcknowledged() error {
 			continue
 		}
 		if sc.Readback == nil {
-			return line.Inconclusive("readback", "a record with null in a required field was accepted: only a read-back shows whether it is stored")
+			return engine.Inconclusive("readback", "a record with null in a required field was accepted: only a read-back shows whether it is stored")
 		}
 		seen, err := sc.Observe([]*write.Record{r})
 		if err != nil {
@@ -114,7 +115,7 @@ func (sc *Scenario) statusesInPlace() error {
 		}
 	}
 	if !slices.ContainsFunc(b.Records, b.Failed) {
-		return line.Inconclusive("fixtures", "no record of the batch failed: describe a bad record under fixtures")
+		return engine.Inconclusive("fixtures", "no record of the batch failed: describe a bad record under fixtures")
 	}
 	return sc.Held()
 }
@@ -144,7 +145,7 @@ func (sc *Scenario) oneSkipConvention() error {
 		}
 	}
 	if skips == 0 {
-		return line.Inconclusive("", "no record was skipped")
+		return engine.Inconclusive("", "no record was skipped")
 	}
 	if !slices.ContainsFunc(sc.Batches, func(b *write.Batch) bool { return slices.ContainsFunc(b.Records, b.Succeeded) }) {
 		return sc.noneAccepted() // nothing tells a skip from a refusal

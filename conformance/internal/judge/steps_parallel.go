@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/exchange"
 	"github.com/destkit/destkit/conformance/internal/line"
 	"github.com/destkit/destkit/internal/lists"
@@ -40,7 +41,7 @@ func (sc *Scenario) callsInParallel(method, count string) error {
 // times over, and keeps the fastest round: what is left is the endpoint's.
 func (sc *Scenario) callsAsDeclared(method string) error {
 	if sc.Catalog.Speed == nil {
-		return line.Inconclusive("", "no speed is declared")
+		return engine.Inconclusive("", "no speed is declared")
 	}
 	if err := sc.NeedsSecondConnection(); err != nil {
 		return err

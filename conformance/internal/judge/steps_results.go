@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/destkit/destkit/conformance/internal/line"
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/write"
 	"github.com/destkit/destkit/destsim/rpc"
 )
@@ -43,10 +43,10 @@ func (sc *Scenario) acknowledged() error {
 	for _, b := range sc.Latest {
 		for _, r := range b.Records {
 			if e := sc.Model.Get(r); !e.Known || !e.Exists {
-				return line.Inconclusive("", "%s was not acknowledged when it was created", r.Key)
+				return engine.Inconclusive("", "%s was not acknowledged when it was created", r.Key)
 			}
 			if before, looked := sc.Before[r.Place()]; looked && before.Count == 0 {
-				return line.Inconclusive("", "%s was acknowledged when it was created and is not there (SEM-001, SEM-006)", r.Key)
+				return engine.Inconclusive("", "%s was acknowledged when it was created and is not there (SEM-001, SEM-006)", r.Key)
 			}
 			if !b.Succeeded(r) {
 				symptom := "refused " + write.Purpose{Operation: b.Operation, Existing: true}.String()

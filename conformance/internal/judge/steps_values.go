@@ -76,7 +76,7 @@ func (sc *Scenario) sendsBad(good, bad int, which, ifKnown string) error {
 	for _, b := range sc.Latest {
 		for _, r := range b.Records {
 			if !b.Succeeded(r) {
-				return line.Inconclusive("fixtures", "the same records without the bad value are not accepted, so that a refusal shows nothing: %s", foreign.Clip(b.WhyOf(r), 200))
+				return engine.Inconclusive("fixtures", "the same records without the bad value are not accepted, so that a refusal shows nothing: %s", foreign.Clip(b.WhyOf(r), 200))
 			}
 		}
 	}
@@ -206,7 +206,7 @@ func (sc *Scenario) noField(table *engine.Table) error {
 	for _, row := range engine.Rows(table) {
 		for _, f := range sc.Object.Fields {
 			if l := sc.Object.Lessons[f.APIName]; l != nil && l.Avoid && write.Fits(f, row[0]) {
-				return line.Inconclusive("fixtures", "%s refuses every value that was tried, so that nothing was seen of its type: %s", f.APIName, foreign.Clip(l.Refusal, 200))
+				return engine.Inconclusive("fixtures", "%s refuses every value that was tried, so that nothing was seen of its type: %s", f.APIName, foreign.Clip(l.Refusal, 200))
 			}
 		}
 	}

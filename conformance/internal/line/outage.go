@@ -11,13 +11,12 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"golang.org/x/sync/semaphore"
-
 	"github.com/destkit/destkit/conformance/internal/exchange"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/quantity"
+	"golang.org/x/sync/semaphore"
 )
 
 // A process that ends or restarts in the middle of a run would break every rule
@@ -266,4 +265,28 @@ func (s *Session) answers(ctx context.Context, to *wire.Client, more bool) (answ
 		silent = silent || r.Kind == wire.KindTimeout
 	}
 	return false, silent
+}
+
+func (w *watch) All() []*Outage {
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	return slices.Clone(w.Outages)
+}
+
+// Names are the calls that were under way when the endpoint went away.
+func (o *Outage) Names() string {
+	names := []string{o.Call}
+	for _, call := range o.Suspects {
+		if !o.Silent && !slices.Contains(names, call.Name) {
+			names = append(names, call.Name)
+		}
+	}
+	return quantity.List(names)
+}
+
+// Forget takes back an outage that was called for.
+func (w *watch) Forget(o *Outage) {
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	w.Outages = slices.DeleteFunc(w.Outages, func(other *Outage) bool { return other == o })
 }

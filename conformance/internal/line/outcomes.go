@@ -14,51 +14,26 @@ import (
 // decided is an Outcome as it comes back from a step.
 type decided interface {
 	error
-	status() conformance.Status
-	reason() string
+	Status() conformance.Status
+	Reason() string
 	Decider() string
 }
 
-// StatusOf is the status that the error of a step stands for.
-func StatusOf(err error) conformance.Status {
+// Decided is what the error of a step says: the status, the reason, and what would decide
+// an undecided check, "" when nothing would.
+func Decided(err error) (status conformance.Status, reason, decider string) {
 	if o, is := errors.AsType[decided](err); is {
-		return o.status()
+		return o.Status(), o.Reason(), o.Decider()
 	}
 	if err == nil {
-		return conformance.Pass
+		return conformance.Pass, "", ""
 	}
-	return conformance.HarnessError
-}
-
-// ReasonOf is what the error of a step says.
-func ReasonOf(err error) string {
-	if o, is := errors.AsType[decided](err); is {
-		return o.reason()
-	}
-	return err.Error()
-}
-
-// DeciderOf names what would decide an undecided check; "" when nothing would.
-func DeciderOf(err error) string {
-	if o, is := errors.AsType[decided](err); is {
-		return o.Decider()
-	}
-	return ""
+	return conformance.HarnessError, err.Error(), ""
 }
 
 // NotApplicable: the rule does not bind this endpoint.
 func NotApplicable(format string, args ...any) error {
 	return engine.Outcome(conformance.NotApplicable, "", format, args...)
-}
-
-// NotRun: a permission, hook or budget is missing; decider names it.
-func NotRun(decider, format string, args ...any) error {
-	return engine.Outcome(conformance.NotRun, decider, format, args...)
-}
-
-// Inconclusive: the check ran and the evidence does not decide.
-func Inconclusive(decider, format string, args ...any) error {
-	return engine.Outcome(conformance.Inconclusive, decider, format, args...)
 }
 
 // Harness: the judge or a hook of the author failed, never the endpoint.

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/exchange"
 	"github.com/destkit/destkit/conformance/internal/values"
 	"github.com/destkit/destkit/conformance/internal/wire"
@@ -204,7 +205,7 @@ func (s *Session) Reserve(n int) error {
 	s.budget.Lock()
 	defer s.budget.Unlock()
 	if s.budget.sent+n > s.Opts.MaxRecords {
-		return NotRun("--max-records", "needs %s, and %d of --max-records %d are left",
+		return engine.NotRun("--max-records", "needs %s, and %d of --max-records %d are left",
 			quantity.Count(n, "more record"), s.Opts.MaxRecords-s.budget.sent, s.Opts.MaxRecords)
 	}
 	s.budget.sent += n

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/exchange"
 	"github.com/destkit/destkit/conformance/internal/line"
 	"github.com/destkit/destkit/conformance/internal/wire"
@@ -106,7 +107,7 @@ func (sc *Scenario) NeedsSecondConnection() error {
 	if sc.Queued == nil {
 		return nil
 	}
-	return line.NotRun("", "%s (PAR-001)", line.OneConnection)
+	return engine.NotRun("", "%s (PAR-001)", line.OneConnection)
 }
 
 // hookAway decides whether a hook that got no answer ran into an outage: authors serve

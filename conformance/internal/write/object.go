@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/exchange"
 	"github.com/destkit/destkit/conformance/internal/line"
 	"github.com/destkit/destkit/conformance/internal/rules"
@@ -295,7 +296,7 @@ func (o *Object) NoIdentifier() (rpc.Field, bool) {
 func (sc *Scenario) LeavesOut() {
 	for _, f := range sc.Object.Fields {
 		if l := sc.Object.Lessons[f.APIName]; l != nil && l.Avoid && f.Createable {
-			sc.Weaken(line.Inconclusive("fixtures", "%s refuses every value that was tried, so that nothing was seen of it: %s", f.APIName, foreign.Clip(l.Refusal, 200)))
+			sc.Weaken(engine.Inconclusive("fixtures", "%s refuses every value that was tried, so that nothing was seen of it: %s", f.APIName, foreign.Clip(l.Refusal, 200)))
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strconv"
 
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/line"
 	"github.com/destkit/destkit/conformance/internal/values"
 	"github.com/destkit/destkit/destsim/rpc"
@@ -24,7 +25,7 @@ const mostRequired = 500
 // RecordWith makes a record that carries exactly these fields and its key.
 func (sc *Scenario) RecordWith(o *Object, id rpc.Field, fields []rpc.Field) (*Record, error) {
 	if len(fields) > mostRequired {
-		return nil, line.Inconclusive("", "%s requires %s: records are made of up to %d", o, quantity.Count(len(fields), "field"), mostRequired)
+		return nil, engine.Inconclusive("", "%s requires %s: records are made of up to %d", o, quantity.Count(len(fields), "field"), mostRequired)
 	}
 	key, err := sc.Key(o, id)
 	if err != nil {
@@ -62,7 +63,7 @@ func (sc *Scenario) Key(o *Object, f rpc.Field) (json.RawMessage, error) {
 	if f.Type == rpc.TypeInteger {
 		n, ok := sc.Keys.NextInteger()
 		if !ok {
-			return nil, line.NotRun(DeciderKeys, "the key range %d:%d is used up: give a longer --key-range", sc.Keys.From, sc.Keys.To)
+			return nil, engine.NotRun(DeciderKeys, "the key range %d:%d is used up: give a longer --key-range", sc.Keys.From, sc.Keys.To)
 		}
 		return json.RawMessage(strconv.FormatInt(n, 10)), nil
 	}

@@ -235,7 +235,7 @@ func SawReply(found *engine.Findings, r *exchange.Reply) {
 // need asks for a read-back hook where nothing else can decide.
 func (sc *Scenario) NeedReadback() error {
 	if sc.Readback == nil {
-		return line.NotRun("readback", "needs the read-back hook: give --readback-url or --readback-command")
+		return engine.NotRun("readback", "needs the read-back hook: give --readback-url or --readback-command")
 	}
 	return nil
 }

@@ -3,8 +3,8 @@ package write
 import (
 	"slices"
 
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/exchange"
-	"github.com/destkit/destkit/conformance/internal/line"
 	"github.com/destkit/destkit/conformance/internal/model"
 	"github.com/destkit/destkit/conformance/internal/values"
 	"github.com/destkit/destkit/conformance/internal/wire"
@@ -98,7 +98,7 @@ func (sc *Scenario) lookBefore() error {
 	sc.Before = map[model.Place]Observed{}
 	for _, e := range sc.Model.All() {
 		if e.Operation == rpc.OperationDelete && e.Refused {
-			return line.Inconclusive("", "the delete of %s was refused (OPS-007), so that what follows shows nothing", e.Record.Key)
+			return engine.Inconclusive("", "the delete of %s was refused (OPS-007), so that what follows shows nothing", e.Record.Key)
 		}
 	}
 	if sc.Readback == nil || len(sc.Model.order) == 0 {
@@ -113,7 +113,7 @@ func (sc *Scenario) lookBefore() error {
 		was := seen[exchange.KeyText(e.Record.Key)]
 		sc.Before[e.Record.Place()] = was
 		if e.Known && e.Created && !e.Exists && was.Count > 0 {
-			return line.Inconclusive("", "%s is still there after its delete was acknowledged (SEM-009), so that what follows shows nothing", e.Record.Key)
+			return engine.Inconclusive("", "%s is still there after its delete was acknowledged (SEM-009), so that what follows shows nothing", e.Record.Key)
 		}
 	}
 	return nil

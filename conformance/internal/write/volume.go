@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/line"
 	"github.com/destkit/destkit/conformance/internal/values"
 	"github.com/destkit/destkit/conformance/internal/wire"
@@ -63,7 +64,7 @@ const sustained = 50
 func (sc *Scenario) sendsAtRate(s Set) ([]*Batch, error) {
 	speed := sc.Catalog.Speed
 	if speed == nil {
-		return nil, line.Inconclusive("", "no speed is declared")
+		return nil, engine.Inconclusive("", "no speed is declared")
 	}
 	start := time.Now()
 	slots := make(chan struct{}, line.ParallelCap(*speed))

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/line"
 	"github.com/destkit/destkit/destsim/rpc"
 )
@@ -140,7 +141,8 @@ func secret(values func(*Scenario) []string) way {
 // configured.
 func ifConfigured(change way) way {
 	return func(sc *Scenario, c line.Request) error {
-		if err := change(sc, c); line.StatusOf(err) != conformance.NotApplicable {
+		err := change(sc, c)
+		if status, _, _ := line.Decided(err); status != conformance.NotApplicable {
 			return err
 		}
 		return nil
@@ -199,7 +201,7 @@ func (sc *Scenario) WithSecret(values []string) (string, error) {
 func twice(sc *Scenario, c line.Request) error {
 	conn, err := sc.Client.Open(sc.Ctx)
 	if err != nil {
-		return line.Inconclusive("", "no connection could be opened: %s", sc.Redactor.String(err.Error()))
+		return engine.Inconclusive("", "no connection could be opened: %s", sc.Redactor.String(err.Error()))
 	}
 	defer conn.Close()
 	c.Conn = conn
@@ -234,7 +236,7 @@ func afterOnConnection(bad func(good line.Request) line.Request) way {
 	return steadily(func(sc *Scenario, c line.Request) error {
 		conn, err := sc.Client.Open(sc.Ctx)
 		if err != nil {
-			return line.Inconclusive("", "no connection could be opened: %s", sc.Redactor.String(err.Error()))
+			return engine.Inconclusive("", "no connection could be opened: %s", sc.Redactor.String(err.Error()))
 		}
 		defer conn.Close()
 		first := bad(c)
