@@ -74,6 +74,12 @@ var semanticsViolations = []violation{
 		})),
 
 	breaks("SEM-013", "records are matched by the first identifier of the object whatever is active", firstKeyOnly),
+	breaks("SEM-013.3", "upsert of an existing record by another than the first identifier is refused as a duplicate",
+		refuses("duplicate key value violates unique constraint", by(rpc.OperationUpsert, func(r *record) bool {
+			return r.byAnother() && r.stored()
+		}))),
+	breaks("SEM-013.4", "upsert of an existing record by another than the first identifier adds a second copy",
+		doubled(func(r *record, _ *store.Row) bool { return r.byAnother() })),
 	keeps("SEM-014", "identifiers are folded to lower case when the batch holds another that differs only by case", foldedKeys),
 	breaks("SEM-014.2", "identifiers of more than 64 characters are cut",
 		altersKeys(func(_ *call, text string) string { return text[:min(len(text), 64)] })),

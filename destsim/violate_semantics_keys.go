@@ -174,6 +174,9 @@ var firstKeyOnly = seams{
 		}).rows,
 }
 
+// byAnother reports whether another identifier than the first one is active.
+func (r *record) byAnother() bool { return r.active.field != r.object.firstIdentifier() }
+
 // foldedKeys fold what differs only by case within one batch. The results carry
 // the identifiers as they were sent.
 func foldedKeys() seams {

@@ -24,7 +24,8 @@ var sequenceViolations = []violation{
 		unwritten(func(r *record, old *store.Row) bool {
 			return old != nil && r.operation == rpc.OperationUpsert && r.batch.Len() == 1
 		})),
-	keeps("SEM-012.2", "upsert of a deleted record gives the fields that it leaves out their values of before the delete", revives),
+	keeps("SEM-012.2", "upsert of a deleted record gives the fields that it leaves out their values of before the delete", revives(rpc.OperationUpsert)),
+	keeps("SEM-019.3", "insert of a deleted record gives the fields that it leaves out their values of before the delete", revives(rpc.OperationInsert)),
 	breaks("SEM-013.2", "update and upsert of a record with two identifiers change every record that has one of them", eitherKey),
 	breaks("FLD-014.3", "a string that is shorter than the one before it keeps the end of that",
 		overOld(func(c *cell, have, was []byte) []byte {
@@ -103,17 +104,19 @@ func overOld(change func(c *cell, have, was []byte) []byte) seams {
 	})
 }
 
-// revives keeps what a delete removes, and puts it below what an upsert brings.
-func revives() seams {
-	return buried(func(r *record, rows changedRows, graves *shared[storedKey, []byte]) changedRows {
-		rows.put = func(old *store.Row, data []byte) error {
-			if grave := graves.take(r.place()); old == nil && grave != nil && r.operation == rpc.OperationUpsert {
-				data = mergeCells(grave, r.cells)
+// revives keeps what a delete removes, and puts it below what an operation creates.
+func revives(operation string) func() seams {
+	return func() seams {
+		return buried(func(r *record, rows changedRows, graves *shared[storedKey, []byte]) changedRows {
+			rows.put = func(old *store.Row, data []byte) error {
+				if grave := graves.take(r.place()); old == nil && grave != nil && r.operation == operation {
+					data = mergeCells(grave, r.cells)
+				}
+				return rows.Rows.Put(old, data)
 			}
-			return rows.Rows.Put(old, data)
-		}
-		return rows
-	})
+			return rows
+		})
+	}
 }
 
 // eitherKey finds a record by each identifier that it carries.
