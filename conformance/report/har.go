@@ -34,6 +34,7 @@ type (
 	harEntry struct {
 		Started  string      `json:"startedDateTime"`
 		Time     float64     `json:"time"`
+		Left     float64     `json:"_caller_left_ms,omitempty"`
 		Request  harRequest  `json:"request"`
 		Response harResponse `json:"response"`
 		Cache    struct{}    `json:"cache"`
@@ -172,7 +173,7 @@ func writeHAR(w io.Writer, r *c.Report) error {
 // for each; where none came it is empty and _error says why.
 func newHAREntry(x wire.Exchange) harEntry {
 	e := harEntry{
-		Started: x.Started.UTC().Format(time.RFC3339Nano), Time: x.DurationMS,
+		Started: x.Started.UTC().Format(time.RFC3339Nano), Time: x.DurationMS, Left: x.CallerLeftMS,
 		// The recorder keeps one duration, which is the wait for the reply.
 		Timings: harTimings{Wait: x.DurationMS},
 		ID:      x.ID, RPC: x.RPC, Reused: x.ReusedConnection, Retried: x.Retried, Kind: x.Kind, Error: x.Error,

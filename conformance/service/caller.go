@@ -279,7 +279,7 @@ func responseHeader(x *wire.Sight) http.Header {
 
 // keep notes what later calls are compared with.
 func (j *Caller) keep(c *endpoint.Call, x *wire.Sight) {
-	if s, err := strconv.ParseFloat(c.Header("Retry-After"), 64); err == nil && s > 1 && c.Status == http.StatusTooManyRequests {
+	if s, err := strconv.ParseFloat(c.Header("Retry-After"), 64); err == nil && s > 1 && c.Status == http.StatusTooManyRequests && !c.Left {
 		if len(j.rests) < mostRuns {
 			j.rests[c.HTTP.Header.Get("Authorization")] = struct{ from, to time.Time }{c.Ended, c.Ended.Add(time.Duration((s - 1) * float64(time.Second)))}
 		}

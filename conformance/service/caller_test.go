@@ -23,11 +23,13 @@ type seen struct {
 	opened int    // when that was there
 	came   int
 	lasts  int
+	left   int  // when the caller ended its side, after it came; 0: it did not
 	reused bool // the connection had carried a call before
 	ended  bool // the endpoint has ended the connection
 	run    int  // of a batch
 	bring  int  // records; 0: get_sync_speed
 	limit  int  // of calls in a second, in the response; 0: none
+	rest   int  // seconds to rest, with status 429; 0: status 200
 }
 
 // speed is what the endpoint declares.
@@ -59,7 +61,7 @@ func blamed(t *testing.T, calls []seen) map[string]bool {
 			params = fmt.Sprintf(`{"sync_plan":{"sync_id":7,"sync_run_id":%d},"records":[%s]}`, c.run, strings.Join(records, ","))
 		}
 		x := &conformance.Sight{
-			Number: i + 1, Started: at(c.came), Total: time.Duration(c.lasts) * time.Millisecond,
+			Number: i + 1, Started: at(c.came), Total: time.Duration(c.lasts) * time.Millisecond, CallerLeft: time.Duration(c.left) * time.Millisecond,
 			Peer: c.peer, Opened: at(c.opened), Reused: c.reused, Ended: new(atomic.Bool),
 			Method: http.MethodPost, Target: "/", URL: "https://endpoint.example/",
 			RequestBody: fmt.Appendf(nil, `{"jsonrpc":"2.0","id":"%d","method":%q,"params":%s}`, i, method, params),
@@ -69,7 +71,11 @@ func blamed(t *testing.T, calls []seen) map[string]bool {
 		if c.limit > 0 {
 			x.Header = append(x.Header, conformance.HeaderLine{Name: "X-RateLimit-Limit", Value: fmt.Sprint(c.limit)})
 		}
-		for _, id := range caller.Observe(x, http.StatusOK) {
+		if c.rest > 0 {
+			x.Status = http.StatusTooManyRequests
+			x.Header = append(x.Header, conformance.HeaderLine{Name: "Retry-After", Value: fmt.Sprint(c.rest)})
+		}
+		for _, id := range caller.Observe(x, x.Status) {
 			broken[id] = true
 		}
 	}
@@ -117,6 +123,38 @@ func TestTheLastBatchesOfARunAreJudged(t *testing.T) {
 	}
 }
 
+// TestACallThatItsCallerGaveUpIsOver: 50 batches at once are allowed. Of 50 that are under
+// way the caller gives one up after 5 s, and sends another; the endpoint goes on with all.
+func TestACallThatItsCallerGaveUpIsOver(t *testing.T) {
+	for name, c := range map[string]struct {
+		left, next int
+		broken     bool
+	}{
+		"the next one comes later":            {5000, 5100, false},
+		"it is seen before the other's end":   {5000, 4700, false},
+		"it comes long before that":           {5000, 3500, true},
+		"none was given up":                   {0, 5100, true},
+		"it comes when the first is answered": {0, 60_100, false},
+	} {
+		calls := []seen{{peer: "a", lasts: 1}}
+		for i := range 50 {
+			calls = append(calls, seen{peer: fmt.Sprint(i), lasts: 60_000, run: 1, bring: 1})
+		}
+		calls[1].left = c.left
+		calls = append(calls, seen{peer: "b", came: c.next, lasts: 60_000, run: 1, bring: 1})
+		require.Equal(t, c.broken, blamed(t, calls)["PACE-003"], name)
+	}
+}
+
+// TestNoCallerObeysWhatItDidNotRead: who has given a call up does not know that its
+// response, which came later, asks for a rest.
+func TestNoCallerObeysWhatItDidNotRead(t *testing.T) {
+	for left, broken := range map[int]bool{0: true, 500: false} {
+		calls := []seen{{peer: "a", lasts: 1000, left: left, rest: 30}, {peer: "b", came: 5000, lasts: 1}}
+		require.Equal(t, broken, blamed(t, calls)["THR-001"], "left after %d ms", left)
+	}
+}
+
 // TestFewCallsAreJudgedByTheLimit: a handful of calls is enough to be above a limit.
 func TestFewCallsAreJudgedByTheLimit(t *testing.T) {
 	for apart, broken := range map[int]bool{20: true, 400: false} {
@@ -156,6 +194,7 @@ func TestCallerIsBlamedForConnectionsThatItDidNotNeed(t *testing.T) {
 		"all at once":                 {opening(60, 0, 500), false},
 		"more and more at once":       {opening(60, 10, 900), false},
 		"the endpoint ends them":      {edit(opening(60, 200, 10), func(_ int, c *seen) { c.ended = true }), false},
+		"the caller gives them up":    {edit(opening(60, 200, 300), func(_ int, c *seen) { c.left = 10 }), false},
 		"the endpoint ends some":      {edit(opening(60, 200, 10), func(i int, c *seen) { c.ended = i%15 == 0 }), false},
 		"every tenth is used again":   {edit(opening(60, 200, 10), func(i int, c *seen) { reuse(c, i%10 == 9, "c0") }), false},
 		"one used again, then none":   {edit(opening(60, 200, 10), func(i int, c *seen) { reuse(c, i == 9, "c0") }), true},

@@ -18,6 +18,9 @@ type Exchange struct {
 	RPCID      string    `json:"rpc_id,omitempty"`
 	Started    time.Time `json:"started"`
 	DurationMS float64   `json:"duration_ms"`
+	// CallerLeftMS is when the caller of a recorded exchange ended its side of the
+	// connection, 0 where it stayed to the end.
+	CallerLeftMS float64 `json:"caller_left_ms,omitempty"`
 	// Incoming reports whether the judged service sent it to a destination of the judge.
 	Incoming bool `json:"incoming,omitempty"`
 	// ReusedConnection reports whether a kept-alive connection carried the call.

@@ -27,6 +27,9 @@ type Sight struct {
 	// FirstByte and Total count from Started, in whole exchanges; MaxGap is the
 	// longest pause in the body. 0 where it is not known.
 	FirstByte, Total, MaxGap time.Duration
+	// CallerLeft is when the caller ended its side of the connection, counted from
+	// Started; 0 where it stayed to the end.
+	CallerLeft time.Duration
 	// Reused reports whether the connection had carried a call before.
 	Reused bool
 	// Peer tells connections of the caller apart; "" where it is not known.
@@ -167,7 +170,7 @@ func canonical(lines []Header) http.Header {
 func (v *Viewer) exchange(s *Sight, r *Reply, request, response int) Exchange {
 	c := v.client
 	e := Exchange{
-		ID: s.Number, Started: s.Started.UTC(), DurationMS: float64(s.Total.Microseconds()) / 1000, ReusedConnection: s.Reused,
+		ID: s.Number, Started: s.Started.UTC(), DurationMS: float64(s.Total.Microseconds()) / 1000, CallerLeftMS: float64(s.CallerLeft.Microseconds()) / 1000, ReusedConnection: s.Reused,
 		Request: Message{Method: c.redact.String(s.Method), URL: HideQuery(c.redact.String(s.URL)), Header: v.header(s.RequestHeader), Body: recordBody(c.redact, s.RequestBody, int64(len(s.RequestBody)), request)},
 	}
 	c.recordEnd(&e, r, v.header(r.RawHeaders), response)

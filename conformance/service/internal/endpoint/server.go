@@ -63,6 +63,7 @@ type Call struct {
 	Reused   bool         // of a recorded one: its connection had carried another
 	closing  bool         // its response said so
 	given    bool         // its request said so
+	Left     bool         // of a recorded one: its caller did not wait for the response
 
 	Status  int
 	header  http.Header
@@ -84,6 +85,9 @@ func (p *Endpoint) Recorded(x *wire.Sight, status int, answer http.Header) *Call
 	if path, query, found := strings.Cut(target, "?"); found {
 		c.HTTP.URL = &url.URL{Path: path, RawQuery: query}
 	}
+	if x.CallerLeft > 0 {
+		c.Left, c.Ended = true, x.Started.Add(x.CallerLeft)
+	}
 	if c.opened.IsZero() || c.Reused {
 		c.opened = c.Came
 	}
@@ -98,9 +102,9 @@ func (p *Endpoint) Recorded(x *wire.Sight, status int, answer http.Header) *Call
 
 // Kept reports whether the caller of a recorded call could have kept its connection: the
 // endpoint has not ended it, or has because the caller asked for that. False where it is
-// not known.
+// not known, and where the caller left: only a closed connection ends a call early.
 func (c *Call) Kept() bool {
-	return c.given || c.ended != nil && !c.ended.Load() && !c.closing
+	return !c.Left && (c.given || c.ended != nil && !c.ended.Load() && !c.closing)
 }
 
 // connectionOf is what a header says about the connection.

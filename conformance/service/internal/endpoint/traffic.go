@@ -32,9 +32,21 @@ func Densest(all []*Call, weight func(*Call) int, window time.Duration) (most in
 	return most, within
 }
 
+// leaving is how much later the end of a connection can be seen than a call that its
+// caller makes next, on another connection.
+const leaving = time.Second
+
 // Beside are the calls that were under way when c came, itself included.
 func Beside(calls []*Call, c *Call) []*Call {
-	return lists.Where(calls, func(o *Call) bool { return !o.Came.After(c.Came) && (!o.Done || o.Ended.After(c.Came)) })
+	return lists.Where(calls, func(o *Call) bool { return o == c || !o.Came.After(c.Came) && o.underWay(c.Came) })
+}
+
+// underWay reports whether a call that came before that moment surely had not ended.
+func (c *Call) underWay(at time.Time) bool {
+	if c.Left {
+		at = at.Add(leaving)
+	}
+	return !c.Done || c.Ended.After(at)
 }
 
 // MostAtOnce is how many of the calls were under way at once, and which.
