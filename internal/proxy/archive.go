@@ -85,8 +85,9 @@ type (
 		Timings  *struct {
 			Wait *float64 `json:"wait"`
 		} `json:"timings"`
-		Kind string `json:"_kind"`
-		Text string `json:"_error"`
+		Left float64 `json:"_caller_left_ms"`
+		Kind string  `json:"_kind"`
+		Text string  `json:"_error"`
 	}
 	harInRequest struct {
 		Method   string                   `json:"method"`
@@ -199,7 +200,7 @@ func (e *harIn) sight(n int) (s *conformance.Sight, whole bool, err error) {
 	if _, err := url.Parse(e.Request.URL); err != nil && !strings.HasPrefix(e.Request.URL, "$") {
 		return nil, false, errors.New("request.url does not parse")
 	}
-	s = &conformance.Sight{Number: n + 1, Method: e.Request.Method, URL: e.Request.URL, Target: targetOf(e.Request.URL), RequestHeader: realHeaders(e.Request.Headers), Decoded: true}
+	s = &conformance.Sight{Number: n + 1, Method: e.Request.Method, URL: e.Request.URL, Target: targetOf(e.Request.URL), CallerLeft: fromMS(e.Left), RequestHeader: realHeaders(e.Request.Headers), Decoded: true}
 	if e.Started != nil {
 		if s.Started, err = time.Parse(time.RFC3339Nano, *e.Started); err != nil {
 			return nil, false, fmt.Errorf("startedDateTime %.40q is no time of RFC 3339", *e.Started)

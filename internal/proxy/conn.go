@@ -42,13 +42,13 @@ type pair struct {
 	pending  chan *exchange
 	calls    int
 
-	up, down   *flow
-	clientGone atomic.Bool  // the caller has closed or reset its side
-	over       atomic.Bool  // the caller sends no more
-	ended      *atomic.Bool // the endpoint has ended the connection before that
-	local      atomic.Bool  // the proxy has answered by itself: nothing follows
-	open       atomic.Int32 // requests without their response
-	answered   chan struct{}
+	up, down *flow
+	left     atomic.Pointer[time.Time] // when the caller closed or reset its side
+	over     atomic.Bool               // the caller sends no more
+	ended    *atomic.Bool              // the endpoint has ended the connection before that
+	local    atomic.Bool               // the proxy has answered by itself: nothing follows
+	open     atomic.Int32              // requests without their response
+	answered chan struct{}
 }
 
 // exchange is one request with its response on the way.
@@ -75,6 +75,7 @@ func (p *Proxy) serve(client net.Conn) {
 		}
 	}
 	err := c.requests()
+	now := time.Now()
 	c.over.Store(true)
 	close(c.pending)
 	if c.endpoint == nil {
@@ -86,13 +87,13 @@ func (p *Proxy) serve(client net.Conn) {
 	case err == nil || errors.Is(err, io.EOF):
 		// The caller has ended its side. Whether it still reads is not known, and the
 		// endpoint is to see what it would see without the proxy.
-		c.clientGone.Store(true)
+		c.left.Store(&now)
 		closeWrite(c.endpoint)
 		timer := time.AfterFunc(goneTimeout, func() { c.endpoint.Close() })
 		defer timer.Stop()
 	case c.local.Load():
 	default:
-		c.clientGone.Store(true)
+		c.left.Store(&now)
 		reset(c.endpoint)
 	}
 	<-c.answered
@@ -280,7 +281,7 @@ func (c *pair) response(x *exchange) bool {
 		more, err = c.message(x)
 	}
 	c.down.began, c.down.capture = nil, nil
-	if err != nil && x.response.empty() && c.down.r == c.down.w && !x.sight.Reused && !c.clientGone.Load() {
+	if err != nil && x.response.empty() && c.down.r == c.down.w && !x.sight.Reused && c.left.Load() == nil {
 		x.sight.Err = err
 		x.sight.Total = time.Since(started)
 		x.local = http.StatusBadGateway
@@ -307,7 +308,7 @@ func (c *pair) response(x *exchange) bool {
 		x.sight.Err = fmt.Errorf("pass the response on: %w", context.Canceled)
 	} else if err != nil {
 		x.sight.Err = err
-		if c.clientGone.Load() {
+		if c.left.Load() != nil {
 			x.sight.Err = fmt.Errorf("the caller has gone: %w", context.Canceled)
 		}
 	}
@@ -381,9 +382,15 @@ func (c *pair) endClient() {
 
 // done ends one half of an exchange; with the second one it is handed over.
 func (c *pair) done(x *exchange) {
-	if x.parts.Add(-1) == 0 {
-		c.p.finished(x)
+	if x.parts.Add(-1) > 0 {
+		return
 	}
+	if left := c.left.Load(); left != nil {
+		if after := left.Sub(x.sight.Started); after < x.sight.Total {
+			x.sight.CallerLeft = after
+		}
+	}
+	c.p.finished(x)
 }
 
 // answer lets the proxy answer by itself and end the connection. x may be nil.

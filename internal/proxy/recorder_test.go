@@ -1,7 +1,13 @@
 package proxy_test
 
 import (
+	"bufio"
+	"bytes"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -61,4 +67,61 @@ func TestKeptExchangesAreBounded(t *testing.T) {
 	dropped, seen = r.Dropped()
 	require.EqualValues(t, 8, dropped)
 	require.EqualValues(t, 41, seen)
+}
+
+// TestACallThatItsCallerGaveUp: what the endpoint answers later is recorded with the moment
+// at which the caller went, also in files.
+func TestACallThatItsCallerGaveUp(t *testing.T) {
+	came := make(chan struct{}, 1)
+	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		if came <- struct{}{}; r.Header.Get("X-Late") != "" {
+			<-r.Context().Done()
+		}
+		_, _ = io.WriteString(w, rpcReply)
+	}))
+	defer endpoint.Close()
+	passive, err := destination.NewPassive(destination.Target{URL: endpoint.URL}, conformance.Options{})
+	require.NoError(t, err)
+	var journal, archive bytes.Buffer
+	recorder, err := proxy.NewRecorder(proxy.RecorderConfig{Passive: passive, Journal: &journal, HAR: &archive})
+	require.NoError(t, err)
+	seen := &seenBy{}
+	address, stop := running(t, proxy.Config{To: endpoint.URL + "/", Observer: both{seen, recorder}})
+	for _, request := range []string{post, strings.Replace(post, "X-Odd", "X-Late", 1)} {
+		conn, err := net.Dial("tcp", address)
+		require.NoError(t, err)
+		_, err = io.WriteString(conn, request)
+		require.NoError(t, err)
+		if <-came; request == post {
+			_, err = http.ReadResponse(bufio.NewReader(conn), nil)
+			require.NoError(t, err)
+		}
+		require.NoError(t, conn.(*net.TCPConn).CloseWrite())
+		_, err = io.ReadAll(conn)
+		require.NoError(t, err)
+		conn.Close()
+	}
+	stop()
+	require.NoError(t, recorder.Close())
+	require.Len(t, seen.all, 2)
+	require.Zero(t, seen.all[0].Sight.CallerLeft)
+	left := seen.all[1].Sight
+	require.Positive(t, left.CallerLeft)
+	require.Less(t, left.CallerLeft, left.Total)
+	for _, file := range []*bytes.Buffer{&journal, &archive} {
+		var read []time.Duration
+		_, err := proxy.ReadRecording(file, func(s *conformance.Sight) error { read = append(read, s.CallerLeft); return nil })
+		require.NoError(t, err)
+		require.Equal(t, []time.Duration{0, left.CallerLeft.Truncate(time.Microsecond)}, read)
+	}
+}
+
+// both are two observers.
+type both [2]proxy.Observer
+
+func (b both) Observe(x *proxy.Seen) {
+	for _, o := range b {
+		o.Observe(x)
+	}
 }
