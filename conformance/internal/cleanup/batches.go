@@ -3,10 +3,13 @@ package cleanup
 import (
 	"encoding/json"
 	"errors"
+	"strconv"
+	"time"
 
 	"github.com/destkit/destkit/conformance/internal/exchange"
 	"github.com/destkit/destkit/conformance/internal/journal"
 	"github.com/destkit/destkit/conformance/internal/line"
+	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/internal/write"
 	"github.com/destkit/destkit/destsim/rpc"
 )
@@ -115,4 +118,39 @@ func unanswered(b *write.Batch, err error) Deletion {
 		return Deletion{why: err.Error(), unanswered: !unsent}
 	}
 	return Deletion{why: "delete: " + b.Reply.Short(), unanswered: true}
+}
+
+// passing reports whether a batch got no answer of the endpoint, for a reason that
+// passes: a lost connection, a balancer, a limit.
+func passing(b *write.Batch, err error) bool {
+	if err != nil {
+		return errors.Is(err, wire.ErrAway)
+	}
+	return !b.Reply.Ended() && b.Reply.Kind != wire.KindTimeout || b.Reply.Passing() && !b.Answered()
+}
+
+// pause waits, as long as a Retry-After in seconds asks for; false when the clean-up is over.
+func (sc *Scenario) pause(d time.Duration, b *write.Batch) bool {
+	if b != nil {
+		if seconds, err := strconv.Atoi(b.Reply.Header.Get("Retry-After")); err == nil {
+			d = max(d, min(time.Duration(max(0, seconds))*time.Second, longestPause))
+		}
+	}
+	return line.Elapse(sc.Ctx, d) == nil
+}
+
+// cleanUpBatch sends one batch beside the budget of the run: what removes records
+// must not be kept back by it.
+func (sc *Scenario) cleanUpBatch(operation string, records []*write.Record, mapped []rpc.Field) (*write.Batch, error) {
+	b := &write.Batch{Object: records[0].Object, Operation: operation, Records: records}
+	r, err := sc.Session.Send(sc.Ctx, sc.Check().ID, line.Request{
+		Method: rpc.MethodSyncBatch, Params: sc.BatchParams(operation, records, mapped),
+		Object: b.Object.APIName, Records: len(records), Odd: operation == rpc.OperationDelete, Unrepeated: true,
+	})
+	if err != nil {
+		return nil, err
+	}
+	b.Reply = r
+	b.Read()
+	return b, nil
 }

@@ -44,7 +44,11 @@ func (s *Judge) NewScenario(ctx context.Context, c *conformance.Check, o *write.
 
 // ScenarioOf is the scenario whose findings the engine looks at.
 func (s *Judge) ScenarioOf(ctx context.Context, found *engine.Findings) *Scenario {
-	return &Scenario{Scenario: s.Cleanup.ScenarioOf(ctx, found), j: s}
+	sc := s.NewScenario(ctx, found.Check(), nil)
+	if sc.Findings = found; found.Object() != "" {
+		sc.Object = s.Catalog.Object(found.Object())
+	}
+	return sc
 }
 
 // apart is a scenario of the same check with a sync run of its own.
@@ -52,20 +56,4 @@ func (sc *Scenario) apart() *Scenario {
 	other := sc.j.NewScenario(sc.Ctx, sc.Check(), sc.Object)
 	other.Model = sc.NewView()
 	return other
-}
-
-// End looks for the cause of what was found twice, ends the hooks, and counts what was
-// seen.
-func (sc *Scenario) End() error {
-	defer sc.Release()
-	sc.ReportFolding()
-	if sc.Confirming() && sc.Held() != nil && sc.Ctx.Err() == nil {
-		sc.diagnose()
-	}
-	err := sc.endHooks()
-	sc.Count()
-	if sc.Held() != nil && sc.HookAsked && !sc.j.shown(sc.Object) {
-		sc.Note("the read-back hook has shown no record of %s in this run yet: the hook itself may be at fault", sc.Object)
-	}
-	return err
 }

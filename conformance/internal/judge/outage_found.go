@@ -4,6 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
+
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/causes"
 	"github.com/destkit/destkit/conformance/internal/exchange"
@@ -13,8 +16,6 @@ import (
 	"github.com/destkit/destkit/conformance/internal/write"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/quantity"
-	"regexp"
-	"slices"
 )
 
 // deadly are bodies and texts that processes have died of: what no handler expects.

@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/rules"
@@ -85,12 +84,3 @@ type definition = engine.Step
 func step(pattern string, bind func(*Scenario) any) definition {
 	return engine.NewStep(pattern, bind)
 }
-
-// Definitions are all sentences that a feature file may use.
-var Definitions = sync.OnceValue(func() []definition {
-	return slices.Concat(
-		callSteps(), ruleSteps(), tlsSteps(), authSteps(),
-		planningSteps(), objectSteps(), recordSteps(), valueSteps(), twinSteps(), resultSteps(), evidenceSteps(), keptSteps(),
-		parallelSteps(), timeSteps(), fullSteps(), hookSteps(),
-	)
-})

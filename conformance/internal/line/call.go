@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -14,7 +13,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/exchange"
 	"github.com/destkit/destkit/conformance/internal/rules"
 	"github.com/destkit/destkit/conformance/internal/wire"
@@ -187,14 +185,6 @@ func over(ctx context.Context) bool {
 		<-ctx.Done()
 	}
 	return ctx.Err() != nil
-}
-
-// Overtime says why the run ended before this check did.
-func Overtime(ctx context.Context) error {
-	if o, timeUp := errors.AsType[decided](context.Cause(ctx)); timeUp {
-		return o
-	}
-	return engine.NotRun("", "the run was interrupted")
 }
 
 // ObjectParams are the params of list_fields and supported_operations.

@@ -58,3 +58,11 @@ func Elapse(ctx context.Context, d time.Duration) error {
 
 // CleanUpCheck stands in the records of clean-up calls.
 var CleanUpCheck = &conformance.Check{ID: "CLEAN", Title: "Clean-up"}
+
+// Overtime says why the run ended before this check did.
+func Overtime(ctx context.Context) error {
+	if o, timeUp := errors.AsType[decided](context.Cause(ctx)); timeUp {
+		return o
+	}
+	return engine.NotRun("", "the run was interrupted")
+}

@@ -5,10 +5,8 @@ package line
 
 import (
 	"cmp"
-	"crypto/tls"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -90,26 +88,6 @@ type tokenBox struct {
 func (t *tokenBox) Get() string  { t.RLock(); defer t.RUnlock(); return t.value }
 func (t *tokenBox) Set(v string) { t.Lock(); defer t.Unlock(); t.value = v }
 
-// Begin checks the options and prepares a run; nothing is sent yet.
-func (s *Session) Begin(target conformance.Target, opts conformance.Options) error {
-	s.Target, s.Opts, s.Redactor = target, WithDefaults(opts), wire.NewRedactor()
-	s.Wide, s.Watch.turn = semaphore.NewWeighted(KeptBodies), semaphore.NewWeighted(1)
-	if err := Validate(s.Opts); err != nil {
-		return err
-	}
-	s.ids.rng = rand.New(rand.NewPCG(s.Opts.Seed, 2))
-	if err := s.Resolve(); err != nil {
-		return err
-	}
-	s.Token.Set(target.Token)
-	s.Redactor.Add(target.Token, "$DESTKIT_TOKEN")
-	if err := s.FindSecret(); err != nil {
-		return err
-	}
-	s.Pace = newPace()
-	return s.connect()
-}
-
 // Validate refuses options that make no run.
 func Validate(o conformance.Options) error {
 	switch o.Profile {
@@ -143,54 +121,6 @@ func Validate(o conformance.Options) error {
 		return Usage("key template %q needs {run} and {n}, so that keys are unique and recognisable", o.KeyTemplate)
 	}
 	return nil
-}
-
-func (s *Session) connect() error {
-	o := wire.Options{
-		URL: s.Target.URL, Token: s.Target.Token, Headers: s.Target.Headers,
-		Redactor: s.Redactor, UserAgent: "destkit/" + cmp.Or(s.Opts.Version, "dev"),
-		Limiter: s.Pace.wait,
-	}
-	hooks := &http.Transport{DisableKeepAlives: true, DialContext: s.dialInTurn(new(net.Dialer).DialContext)}
-	if s.InMemory {
-		dial, stop := wire.ServeHandler(s.Target.Handler)
-		o.Dial, s.stop = dial, stop
-		hooks.DialContext = s.dialInTurn(dial)
-	}
-	// TLS 1.0 is spoken where nothing better is offered: TLS-006 judges that.
-	o.TLS = &tls.Config{MinVersion: tls.VersionTLS10, RootCAs: s.Opts.Roots, InsecureSkipVerify: s.Dev && s.Opts.Roots == nil}
-	if s.Opts.Roots != nil {
-		hooks.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS10, RootCAs: s.Opts.Roots}
-	} else if s.Dev {
-		hooks.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS10, InsecureSkipVerify: true}
-	}
-	s.Hooks = &http.Client{Transport: hooks}
-	o.Spare = s.Trees.Spare()
-	client, err := wire.New(o)
-	if err != nil {
-		return Usage("%s", s.Redactor.String(err.Error()))
-	}
-	s.Client = client
-	if err := s.connectReplicas(client, o); err != nil {
-		return err
-	}
-	switch {
-	case s.Opts.ReadbackFunc != nil:
-		s.Readback = s.Opts.ReadbackFunc
-	case s.Opts.Readback.Set():
-		s.Readback = s.noticed(s.Opts.Readback.Readback(s.Hooks, s.Opts.Hooks.Timeout))
-	}
-	return nil
-}
-
-// Close ends the connections of the run, and the server of a handler.
-func (s *Session) Close() {
-	for _, client := range s.Replicas.Lines {
-		client.Close()
-	}
-	if s.stop != nil {
-		s.stop()
-	}
 }
 
 // NewID makes a request id: 32 lower-case hex digits, unique in the run.

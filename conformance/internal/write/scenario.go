@@ -93,15 +93,6 @@ func (s *Session) NewScenario(ctx context.Context, c *conformance.Check, o *Obje
 	return &Scenario{Session: s, Findings: (&engine.Suite{Secrets: s.Redactor}).Findings(c), Ctx: ctx, Object: o}
 }
 
-// ScenarioOf is the scenario whose findings the engine looks at.
-func (s *Session) ScenarioOf(ctx context.Context, found *engine.Findings) *Scenario {
-	sc := &Scenario{Session: s, Findings: found, Ctx: ctx}
-	if found.Object() != "" {
-		sc.Object = s.Catalog.Object(found.Object())
-	}
-	return sc
-}
-
 // Broken adds a finding: what was expected, what was seen, in which replies.
 func (sc *Scenario) Broken(expected, actual string, where ...*exchange.Reply) {
 	sc.BrokenFor("", expected, actual, where...)
