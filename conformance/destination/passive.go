@@ -2,17 +2,20 @@ package destination
 
 import (
 	"crypto/tls"
+	"fmt"
 	"hash/maphash"
 	"strings"
 	"time"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/exchange"
 	"github.com/destkit/destkit/conformance/internal/judge"
 	"github.com/destkit/destkit/conformance/internal/line"
 	"github.com/destkit/destkit/conformance/internal/rules"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // Passive judges a destination by the calls that others make: it sends nothing.
@@ -20,20 +23,24 @@ import (
 // same that Run uses; what they look at is what went by. One goroutine at a time
 // may use it.
 type Passive struct {
-	ruler    *judge.Ruler
-	s        *session
-	viewer   *wire.Viewer
-	ours     *wire.Calls
-	selected []*conformance.Check
-	started  time.Time
-	latest   time.Time
-	spent    time.Duration // between the first and the last exchange
+	ruler           *judge.Ruler
+	s               *session
+	viewer          *wire.Viewer
+	ours            *wire.Calls
+	selected        []*conformance.Check
+	started, latest time.Time
+	spent           time.Duration // between the first and the last exchange
 
+	headers map[uint64]bool // secrets that are known, by their hash
+	seed    maphash.Seed
+	tally
+}
+
+// tally is how much was seen.
+type tally struct {
 	calls, records, unread int
 	other                  int // exchanges that are no calls
 	secrets, queries       int
-	headers                map[uint64]bool // secrets that are known, by their hash
-	seed                   maphash.Seed
 }
 
 // Judged is what was found in one exchange.
@@ -215,3 +222,56 @@ func (p *Passive) VerifyTLS(state tls.ConnectionState) error {
 	}
 	return f.Verify(f.Name, f.Now)
 }
+
+// activeJudging decides what traffic cannot.
+const activeJudging = "active judging (destkit conform)"
+
+// result is what a check comes to.
+func (p *Passive) result(c *conformance.Check) *engine.Result {
+	pc := p.ruler.ByID[c.ID]
+	found := *pc.Found // a report may be asked for again
+	switch {
+	case !rules.Decides(c.ID):
+		return found.Result(engine.NotRun(activeJudging, "needs active judging: traffic alone does not show it"))
+	case strings.HasPrefix(c.ID, "TLS-") && !p.s.TLSJudged():
+		return found.Result(p.s.Permitted(c))
+	case pc.Looked == 0:
+		return found.Result(engine.Inconclusive(activeJudging, "no call went by that shows it"))
+	}
+	var out error
+	if found.Held() == nil && pc.Reason != "" && len(found.Evidence()) == 0 && c.Level != conformance.Info {
+		out = engine.Inconclusive(activeJudging, "%s", pc.Reason)
+	}
+	r := found.Result(out)
+	if r.Status == conformance.Inconclusive && r.Decider == "" {
+		r.Decider = activeJudging
+	}
+	r.Attempts = pc.Looked
+	return r
+}
+
+// Report sums up what went by so far. It may be asked for more than once.
+func (p *Passive) Report() *conformance.Report {
+	for _, pc := range p.ruler.Checks {
+		p.ruler.Conclude(pc)
+	}
+	return p.ruler.Suite.Observed(p.s.Opts, p.selected, p.started, p.result, func(r *conformance.Report) {
+		r.Settings.Development, r.Settings.Roots = p.s.Dev, p.s.rootsName()
+		p.s.sumUp(r)
+		r.Tier = conformance.TierProtocol
+		if p.ruler.Traffic.Results() > 0 {
+			r.Tier = conformance.TierResults
+		}
+		r.Calls, r.Records = p.calls, p.records
+		r.DurationMS = float64(p.spent.Microseconds()) / 1000
+		if p.other > 0 {
+			r.Notes = append(r.Notes, fmt.Sprintf("%s not judged: no JSON-RPC", quantity.Count(p.other, "exchange")))
+		}
+		if p.unread > 0 {
+			r.Notes = append(r.Notes, fmt.Sprintf("%s not judged, for a Content-Encoding that this program does not know", quantity.Count(p.unread, "response")))
+		}
+	})
+}
+
+// PassiveChecks are the ids of the checks that traffic alone can decide.
+func PassiveChecks() []string { return rules.Decided() }

@@ -20,34 +20,41 @@ type scenario struct {
 
 	// key, source and pat shadow those of the run where the scenario has a
 	// workspace or an organization of its own.
-	key    string
-	pat    string
-	source int64
+	key, pat string
+	source   int64
 
-	redirected   *endpoint.Endpoint // where the latest destination sends its calls on to
-	dest         *destination       // the latest
-	tests        []*tested          // connections that a client has tried
-	skippedCalls int                // so many calls of the destination are not looked at
-	certificate  *endpoint.Shown    // certificates of the latest destination with TLS
-	syncs        []*syncing         // in the order of their making
-	// answers are all calls of the API that the scenario made on purpose.
-	answers []*answer
-	batch   []*answer         // of the latest call, or of those that one step made together
-	views   []*view           // what the answers show
-	before  map[string]*view  // by kind: the latest one of what has changed since
-	words   map[string]string // what stands for {word} in the texts of the scenario
-	endings []func(context.Context) error
-	trials  []*trial // requests that the scenario is about
-	judged  bool     // … and a claim has looked at them
-	release func()   // ends what the destination holds back
-	lists   []listing
-	// readings of the lists, the latest last.
-	readings [][]reading
-	life     runLife     // runs that begin by themselves or are held back
-	repeated *repeatable // calls that are made again
-	noticed  []string    // addresses of the workspace's notifications
-	prepared *nextSync   // what the next sync is made from
-	emulated []int64     // destinations that are applications of the service
+	dest   *destination      // the latest
+	before map[string]*view  // by kind: the latest one of what has changed since
+	words  map[string]string // what stands for {word} in the texts of the scenario
+	belongings
+	sightings
+}
+
+// belongings are what a scenario has made and what it waits for.
+type belongings struct {
+	redirected  *endpoint.Endpoint // where the latest destination sends its calls on to
+	tests       []*tested          // connections that a client has tried
+	certificate *endpoint.Shown    // certificates of the latest destination with TLS
+	syncs       []*syncing         // in the order of their making
+	endings     []func(context.Context) error
+	trials      []*trial  // requests that the scenario is about
+	judged      bool      // … and a claim has looked at them
+	release     func()    // ends what the destination holds back
+	life        runLife   // runs that begin by themselves or are held back
+	noticed     []string  // addresses of the workspace's notifications
+	prepared    *nextSync // what the next sync is made from
+	emulated    []int64   // destinations that are applications of the service
+}
+
+// sightings are what a scenario has seen.
+type sightings struct {
+	skippedCalls int       // so many calls of the destination are not looked at
+	answers      []*answer // of all calls of the API that the scenario made on purpose
+	batch        []*answer // of the latest call, or of those that one step made together
+	views        []*view   // what the answers show
+	lists        []listing
+	readings     [][]reading // of the lists, the latest last
+	repeated     *repeatable // calls that are made again
 }
 
 func newScenario(ctx context.Context, r *run, found *engine.Findings) *scenario {

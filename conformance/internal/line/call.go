@@ -37,20 +37,24 @@ type Request struct {
 
 	HTTPMethod string
 	Header     http.Header // overrides; a nil value removes a header
-	URL        string
-	timeout    time.Duration
-	Fresh      bool
-	Conn       *wire.Conn
-	Chunked    bool
-	Expect     bool
-	CutRequest int // abort after that many bytes of the body
-	CutReply   int // close after that many bytes of the reply
-	CutAtOnce  bool
-	Plain      bool // over plain http on the probe port
-	Unrepeated bool // a disturbance is what the caller looks for, or repeats itself
-	Once       bool // takes effect once: a repeat may be answered in another way
-	hops       int
-	replica    int // goes to this one, from 1; 0: to whose turn it is
+	Fresh      bool        // on a connection of its own
+	CutReply   int         // close after that many bytes of the reply
+	Unrepeated bool        // a disturbance is what the caller looks for, or repeats itself
+	replica    int         // goes to this one, from 1; 0: to whose turn it is
+	Manner
+}
+
+// Manner is how a call travels; the zero value as any other.
+type Manner struct {
+	URL             string
+	timeout         time.Duration
+	Conn            *wire.Conn
+	Chunked, Expect bool
+	CutRequest      int // abort after that many bytes of the body
+	CutAtOnce       bool
+	Plain           bool // over plain http on the probe port
+	Once            bool // takes effect once: a repeat may be answered in another way
+	hops            int
 }
 
 // refusedEarly is a request that many endpoints refuse before they read its body.

@@ -53,17 +53,9 @@ type Call struct {
 	Came     time.Time
 	HTTP     *http.Request // its body is read
 	body     []byte
-	JSON     *wire.Node // nil when the body is no JSON
-	Method   string     // the JSON-RPC method
-	ID       string
-	records  int // of a lean call
 	endpoint *Endpoint
-	opened   time.Time    // of a recorded one: when its connection was there
-	ended    *atomic.Bool // of a recorded one: wire.Sight.Ended
-	Reused   bool         // of a recorded one: its connection had carried another
-	closing  bool         // its response said so
-	given    bool         // its request said so
-	Left     bool         // of a recorded one: its caller did not wait for the response
+	content
+	origin
 
 	Status  int
 	header  http.Header
@@ -73,13 +65,30 @@ type Call struct {
 	Done    bool
 }
 
+// content is what the body of a call says.
+type content struct {
+	JSON       *wire.Node // nil when the body is no JSON
+	Method, ID string     // of JSON-RPC
+	records    int        // of a lean call
+}
+
+// origin is what is known of the connection of a recorded call.
+type origin struct {
+	opened  time.Time    // when it was there
+	ended   *atomic.Bool // wire.Sight.Ended
+	Reused  bool         // it had carried another call
+	closing bool         // the response said so
+	given   bool         // the request said so
+	Left    bool         // the caller did not wait for the response
+}
+
 // Recorded is a call that another party has seen; its response is known by its status
 // and its header.
 func (p *Endpoint) Recorded(x *wire.Sight, status int, answer http.Header) *Call {
 	target := wire.HideQuery(x.Target)
 	c := &Call{
 		Number: x.Number, Came: x.Started, Ended: x.Started.Add(x.Total), body: x.RequestBody, Status: status, header: answer,
-		Done: true, Aborted: status == 0, endpoint: p, opened: x.Opened, ended: x.Ended, closing: closes(x, answer), Reused: x.Reused,
+		Done: true, Aborted: status == 0, endpoint: p, origin: origin{opened: x.Opened, ended: x.Ended, closing: closes(x, answer), Reused: x.Reused},
 		HTTP: &http.Request{Method: x.Method, RequestURI: target, URL: &url.URL{Path: target}, Proto: "HTTP/1.1", RemoteAddr: x.Peer, Header: http.Header{}},
 	}
 	if path, query, found := strings.Cut(target, "?"); found {
