@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/destkit/destkit/conformance"
@@ -154,7 +155,10 @@ func (sc *Scenario) reportBroken(broken []model.Contradiction, of int) {
 		shows, _ := last.Exhibit.(*exchange.Reply)
 		sc.BrokenAs(symptom, last.Operation, expected, actual, shows)
 		why := whyBroken(c)
-		if last.Restarts < sc.Ledger.Restarts() && c.Before != nil && (c.Before.Count > 0) == (c.Kind != model.Returned) {
+		switch restarted := last.Restarts < sc.Ledger.Restarts(); {
+		case restarted && c.Before == nil && why != "":
+			why = strings.TrimSuffix(why, ".") + ", or the restart of the endpoint after that batch has lost it."
+		case restarted && c.Before != nil && (c.Before.Count > 0) == (c.Kind != model.Returned):
 			why = wire.EitherCause("the endpoint was restarted after that batch, and does not read all back that it had acknowledged (a file or log that is read in part, or memory)", "a later batch that does not name the record", "the batch below again, with a restart behind it,")
 		}
 		if why != "" {
@@ -186,13 +190,14 @@ func whyBroken(c model.Contradiction) string {
 		return "the match runs on another field, or two writers race."
 	case model.Emptied:
 		return "the value is dropped, or a later write of other fields empties it."
-	case model.Returned:
-		if c.Field != "" {
-			return "what the record had survives its delete: old values stay in another table, in a cache or in a row that is only marked, and come back with the key."
+	case model.Returned, model.Appeared:
+		switch {
+		case c.Field == "":
+			return ""
+		case c.Kind == model.Appeared:
+			return "what a refused batch has stored is not taken back, or is written with the next one."
 		}
-		return ""
-	case model.Appeared:
-		return ""
+		return "what the record had survives its delete: old values stay in another table, in a cache or in a row that is only marked, and come back with the key."
 	}
 	return "a batch that did not name the record reaches it."
 }
@@ -202,7 +207,7 @@ func whyBroken(c model.Contradiction) string {
 func (sc *Scenario) describe(c model.Contradiction, last model.Named) (expected, actual, symptom string) {
 	key := foreign.Clip(string(values.Quote(c.Key)), 80)
 	value := func(raw json.RawMessage) string { return foreign.Clip(OrNull(raw), 120) }
-	by := fmt.Sprintf("its %s was %s in %s", last.Operation, said(last.Outcome), last.Check)
+	by := fmt.Sprintf("its %s was %s in %s", last.Operation, said[last.Outcome], last.Check)
 	switch c.Kind {
 	case model.Lost:
 		actual = "it is not there"
@@ -235,12 +240,4 @@ func (sc *Scenario) describe(c model.Contradiction, last model.Named) (expected,
 	}
 }
 
-func said(o model.Outcome) string {
-	switch o {
-	case model.Acknowledged:
-		return "acknowledged"
-	case model.Refused:
-		return "refused"
-	}
-	return "answered unclearly"
-}
+var said = map[model.Outcome]string{model.Acknowledged: "acknowledged", model.Refused: "refused", model.Unclear: "answered unclearly"}

@@ -161,7 +161,9 @@ func (j *judge) value(e *entry, f rpc.Field, got json.RawMessage) (Contradiction
 	}
 	if e.sight != nil && e.sight.Count > 0 {
 		if was := orNull(e.sight.Fields[name]); !same(f, was, got) && !bytes.Equal(was, got) {
-			c.Kind, c.Want = Changed, was
+			if c.Kind, c.Want = Changed, was; had(e.values.refused) {
+				c.Kind = Appeared
+			}
 			return c, true
 		}
 	}

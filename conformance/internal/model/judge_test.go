@@ -48,6 +48,7 @@ func TestJudge(t *testing.T) {
 		{"a value of another record", []sent{created, {"upsert", yes, bob, `{"email":"bob","zip":"7"}`}}, "",
 			map[string]string{"ada": `{"zip":"7","age":30,"tags":["a"]}`, "bob": `{"zip":"7"}`}, []model.Kind{model.Mixed}},
 		{"a record that a batch of others changed", []sent{created}, `{"zip":"one","age":30,"tags":["a"]}`, map[string]string{"ada": `{"zip":"two","age":30,"tags":["a"]}`}, []model.Kind{model.Changed}},
+		{"a refused value that comes with a batch of others", []sent{created, {"update", no, ada, `{"email":"ada","zip":"2"}`}}, `{"zip":"1","age":30,"tags":["a"]}`, map[string]string{"ada": `{"zip":"2","age":30,"tags":["a"]}`}, []model.Kind{model.Appeared}},
 		{"a late write", []sent{created}, `{"zip":"0","age":30,"tags":["a"]}`, map[string]string{"ada": `{"zip":"1","age":30,"tags":["a"]}`}, nil},
 		{"a field that no record shows", []sent{created}, "", map[string]string{"ada": `{"zip":"1","age":30}`}, nil},
 		{"a value that is always changed alike", []sent{created}, "", map[string]string{"ada": `{"zip":"1 ","age":29,"tags":["A"],"vip":false}`}, nil},
