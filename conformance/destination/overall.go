@@ -81,13 +81,13 @@ func (s *session) authOf(req line.Request) string {
 // brokenOverall adds to the findings of a rule what was broken outside its own scenario.
 // What a failed check shows already is not shown again, and one lost connection is none.
 func (s *session) brokenOverall(ctx context.Context, found *engine.Findings, shown func(symptom string, warnings bool) bool) {
-	s.Overall.Mu.Lock()
-	defer s.Overall.Mu.Unlock()
 	check := found.Check().ID
 	sc := s.ScenarioOf(ctx, found)
 	if ctx.Err() == nil {
-		sc.OfCleanUp()
+		sc.OfCleanUp() // it can send, which the rules look at
 	}
+	s.Overall.Mu.Lock()
+	defer s.Overall.Mu.Unlock()
 	if check == "HTTP-003" && len(s.Overall.Lost) > 1 && len(s.Watch.Outages) == 0 {
 		for _, r := range s.Overall.Lost {
 			if symptom := r.Symptom(); !shown(symptom, false) && !slices.Contains(found.Symptoms(), symptom) {
