@@ -141,19 +141,25 @@ func (sched *scheduler) disturbing() (by []string) {
 }
 
 // foldMoved gives findings whose cause is about the rule of another check to that check.
-// One that is about how records are kept says it itself.
+// One that this check builds on says it itself.
 func (sched *scheduler) foldMoved() {
 	for _, c := range sched.checks {
 		r := sched.results[c.ID]
 		if r == nil || c.Own || r.Status != conformance.Fail && r.Status != conformance.Flaky || len(r.marks) == 0 || r.marks[0].rule == "" || r.marks[0].rule == c.ID ||
-			slices.ContainsFunc(r.marks, func(m mark) bool { return m.rule != r.marks[0].rule }) || slices.ContainsFunc([]string{"SEM-", "DUR-", "STA-", "PAR-"}, func(area string) bool { return strings.HasPrefix(c.ID, area) }) {
+			slices.ContainsFunc(r.marks, func(m mark) bool { return m.rule != r.marks[0].rule }) {
 			continue
 		}
 		i := slices.IndexFunc(sched.checks, func(o *conformance.Check) bool { return o.ID == r.marks[0].rule })
-		if i < 0 {
+		if i < 0 || slices.Contains(sched.suite.needs(sched.checks[i]), c.ID) {
 			continue
 		}
 		to := sched.checks[i]
+		for _, o := range sched.checks { // what to builds on has found the same
+			if n := sched.results[o.ID]; n != nil && (n.Status == conformance.Fail || n.Status == conformance.Flaky) && len(n.marks) > 0 && n.marks[0].rule == to.ID && slices.Contains(sched.suite.needs(to), o.ID) {
+				to = o
+				break
+			}
+		}
 		if was := sched.results[to.ID]; was == nil || was.Status != conformance.Fail && was.Status != conformance.Flaky {
 			moved := *r
 			moved.CheckResult = newResult(to, r.Status, to.Reason).CheckResult

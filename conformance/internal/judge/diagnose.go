@@ -86,7 +86,7 @@ func (sc *Scenario) whyMissing() write.Cause {
 	if operation == rpc.OperationUpdate {
 		return sc.whyGone()
 	}
-	if c := sc.heldBack(operation, lost); c.Text != "" {
+	if c := sc.heldBack(operation, lost, thereAll(lost)); c.Text != "" {
 		return c
 	}
 	alone := sc.lone(operation, false)
@@ -148,7 +148,7 @@ func (sc *Scenario) arrived(after time.Duration, records []*write.Record) write.
 // severalStores is the cause where what was written is there in some looks only.
 var severalStores = write.Cause{
 	Text: "some looks find the records and later ones do not: processes that take turns keep records of their own, or something takes the records away again.",
-	Fix:  "keep records in one store that all processes share, not in their memory.", Observed: true, Rule: "DUR-001",
+	Fix:  "keep records in one store that all processes share, not in their memory.", Observed: true, Rule: ofWrites,
 }
 
 // overlapping reports whether a batch was sent while another one had no reply.

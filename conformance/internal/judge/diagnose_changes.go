@@ -50,10 +50,9 @@ func (sc *Scenario) whyOld() write.Cause {
 		}
 		return notAwaited(after, "the new values were there")
 	}
-	if _, ok := sc.together(sc.Object.Creating(), min(16, sc.LargestBatch())); ok {
-		if seen, err = sc.Observe([]*write.Record{e.Record}); err == nil && len(seen) == 1 && gone(seen) {
-			return either("writes stay in a buffer, or in an open transaction, until others come", "they come later than "+sc.Opts.LateWait.String()+" after the reply", "the change alone, and a look some seconds later,")
-		}
+	made := func(s map[string]write.Observed) bool { return len(s) == 1 && gone(s) }
+	if c := sc.heldBack(sc.Object.Creating(), []*write.Record{e.Record}, made); c.Text != "" {
+		return c
 	}
 	if slices.Contains(sc.Unmet.Altered, e.Record.Place()) {
 		return write.Cause{} // some of its values were neither sent nor there before

@@ -126,17 +126,17 @@ func (sc *Scenario) whyLeft() write.Cause {
 		c.Rule = ofDeletes
 		return c
 	}
-	for range heldCalls {
-		if _, b := sc.tries(sc.Object.Creating(), 1, false); b == nil {
-			return write.Cause{}
-		}
-	}
-	if seen, err = sc.Observe(left); err == nil && none(seen) {
-		return write.Cause{
+	c := sc.heldBack(sc.Object.Creating(), left, none)
+	if c.Text != "" && !c.Observed {
+		c = write.Cause{
 			Text: "the records are gone only after other batches were written: the delete is not committed, and stays in an open transaction (or a buffer) that a later call ends.",
 			Fix:  "commit before the reply, on every path, and give a connection back without an open transaction.", Rule: ofDeletes,
 		}
 	}
+	if c.Text != "" {
+		return c
+	}
+	seen, err = sc.Observe(left)
 	if err == nil && !slices.ContainsFunc(left, func(r *write.Record) bool { return !sc.emptied(r, seen) }) {
 		return seenCause("delete empties the fields of a record, and leaves the record under its identifier.")
 	}
@@ -168,6 +168,9 @@ func (sc *Scenario) whyOutpaced() write.Cause {
 	if after, all := sc.Appears(operation, blind); all {
 		return sc.arrived(after, blind)
 	}
+	if c := sc.heldBack(operation, blind, thereAll(blind)); c.Observed {
+		return c
+	}
 	other := sc.apart()
 	for range 2 {
 		made, err := other.Make(1, operation, rpc.Field{}, &write.Sending{})
@@ -183,25 +186,39 @@ func (sc *Scenario) whyOutpaced() write.Cause {
 }
 
 // heldCalls is how many batches are sent to see whether they end what an earlier one has
-// left open: a pool has a few connections.
-const heldCalls = 12
+// left open, as a pool has a few connections, and heldRecords how large the first one is,
+// to fill a buffer.
+const heldCalls, heldRecords = 13, 16
 
-// ofDeletes is the check that a delete is carried out.
-const ofDeletes = "SEM-009"
+// The checks that a write is there with its reply, and that a delete is carried out.
+const ofWrites, ofDeletes = "DUR-001", "SEM-009"
 
-// heldBack looks whether a record comes only when others were written behind it.
-func (sc *Scenario) heldBack(operation string, lost []*write.Record) write.Cause {
-	n := min(16, sc.LargestBatch())
-	fill := func(look []*write.Record) bool {
-		for sent := 0; sent < 16; sent += n {
-			if _, ok := sc.together(operation, n); !ok {
+// thereAll reports whether all of the records are seen.
+func thereAll(records []*write.Record) func(map[string]write.Observed) bool {
+	return func(seen map[string]write.Observed) bool { return len(seen) == len(records) }
+}
+
+// heldBack looks whether what was acknowledged is carried out only when others were
+// written behind it, and whether that holds for a new record as well.
+func (sc *Scenario) heldBack(operation string, records []*write.Record, done func(map[string]write.Observed) bool) write.Cause {
+	fill := func(look []*write.Record, done func(map[string]write.Observed) bool) bool {
+		for i := range heldCalls {
+			n := 1
+			if i == 0 {
+				n = min(heldRecords, sc.LargestBatch())
+			}
+			if _, b := sc.tries(operation, n, false); b == nil || !b.Answered() {
 				return false
 			}
+			if seen, err := sc.Observe(look); err != nil || done(seen) {
+				return err == nil
+			}
 		}
-		seen, err := sc.Observe(look)
-		return err == nil && len(seen) == len(look)
+		return false
 	}
-	if !fill(lost) {
+	key := sc.Object.APIName + " " + operation
+	if _, known := sc.j.atOnce.Load(key); known || !fill(records, done) {
+		sc.j.atOnce.Store(key, true)
 		return write.Cause{}
 	}
 	for range 3 { // one of them may be the last that fits
@@ -209,13 +226,14 @@ func (sc *Scenario) heldBack(operation string, lost []*write.Record) write.Cause
 		if b == nil || !b.Succeeded(b.Records[0]) {
 			break
 		}
-		switch seen, err := other.Poll(operation, b.Records, func(s map[string]write.Observed) bool { return len(s) == 1 }); {
+		there := thereAll(b.Records)
+		switch seen, err := other.Poll(operation, b.Records, there); {
 		case err != nil:
 			return write.Cause{}
-		case len(seen) == 0 && fill(b.Records):
+		case !there(seen) && fill(b.Records, there):
 			return write.Cause{
 				Text: fmt.Sprintf("a record is there only when others were written behind it, and not %s after its reply: writes stay in a buffer until it is full, or in an open transaction.", sc.Opts.LateWait),
-				Fix:  "flush and commit before the reply.", Observed: true,
+				Fix:  "flush and commit before the reply.", Observed: true, Rule: ofWrites,
 			}
 		}
 	}

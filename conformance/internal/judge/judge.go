@@ -20,6 +20,7 @@ type Judge struct {
 	Settled  statuses
 	Overall  overall
 	storedBy sync.Map // object and operation of records that were there
+	atOnce   sync.Map // object and operation of writes that no later ones carry out
 	Cat      *conformance.Catalogue
 	Full     []*write.Batch // of the declared size, sent when nothing else is
 }
