@@ -82,7 +82,7 @@ demo: build ## sync 100,000 rows to a simulated destination over https, then jud
 	$(BIN) demo
 
 test: ## run the tests of every day; those that take long run in make matrix
-	@$(IN_MEMORY) $(TEST_GC) DESTKIT_TIER=test $(GO) test -vet=off -timeout 20m -p $(PACKAGES) -parallel 4 ./server ./conformance/destination ./cmd/destkit ./...
+	@$(IN_MEMORY) $(TEST_GC) DESTKIT_TIER=test $(GO) test -vet=off -timeout 20m -p $(PACKAGES) -parallel 4 ./server ./conformance/destination ./cmd/destkit ./loadgen ./server/internal/sync/... ./...
 
 self: ## judge our own destination and our own service, as processes (part of make matrix-full)
 	$(GO) test -count=1 -v -run '^TestMatrixScript$$/^self$$' ./cmd/destkit
@@ -94,13 +94,17 @@ RACE        := GORACE=atexit_sleep_ms=0
 # These and package server are where goroutines share state: calls that come at once, runs that
 # are stopped while they work, limits that many wait for. Elsewhere a goroutine owns what it
 # has, and the detector, which makes tests take five times as long, has nothing to see.
-RACE_PACKAGES = ./destsim ./loadgen ./internal/proxy ./conformance/destination ./server/internal/sync/executor ./server/internal/sync/pace ./server/internal/sync/clock
+RACE_PACKAGES = ./destsim ./loadgen ./internal/proxy ./server/internal/sync/executor ./server/internal/sync/pace ./server/internal/sync/clock
 # Of package server, the eighth, what meets other calls or runs; the rest is one client.
 RACE_SERVER   = Cancel|Concurrent|Parallel|AtOnce|During|Overlap|Snapshot|Restore|Reset|Live|Journal|GoAway|Deliver|Advance|Clock|Stop
+# Of the judge, where calls run beside each other, are broken off, or meet several processes.
+RACE_JUDGE    = Disturb|Outage|Away|OneConnection|Hangs|Never|Replica|Interrupted|Timeout|TimesOut|Balancer|Processes|Resumes|SameSeed|LostList|KillMatrix|Ends|Example
 race: ## run the short tests of the packages with shared state under the race detector
 	@$(IN_MEMORY) export CGO_ENABLED=1 $(RACE) $(TEST_GC) DESTKIT_TIER=race; \
 	run="$(GO) test -vet=off -race -gcflags=modernc.org/...=-race=false -short -timeout 20m -parallel 4"; \
-	$$run -p $(PACKAGES) $(RACE_PACKAGES); $$run -run '$(RACE_SERVER)' ./server
+	$$run -run '$(RACE_JUDGE)' ./conformance/destination & judge=$$!; status=0; \
+	{ $$run -p $(PACKAGES) $(RACE_PACKAGES) && $$run -run '$(RACE_SERVER)' ./server; } || status=$$?; \
+	wait $$judge || status=$$?; exit $$status
 
 # The packages below a folder that have a matrix or a long test: to link the tests of all
 # the others, which have nothing to run, takes a minute.

@@ -242,12 +242,7 @@ func (s *Sim) later(d time.Duration, fn func()) {
 	s.deferred.Add(1)
 	go func() {
 		defer s.deferred.Done()
-		t := time.NewTimer(d)
-		defer t.Stop()
-		select {
-		case <-t.C:
-		case <-s.life.Done():
-		}
+		s.sleep(context.Background(), d)
 		fn()
 	}()
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/pause"
 	"github.com/destkit/destkit/loadgen/internal/pace"
 	"github.com/destkit/destkit/loadgen/internal/records"
 	"github.com/destkit/destkit/loadgen/internal/wire"
@@ -183,12 +184,8 @@ func (s *session) wait(ctx context.Context) error {
 	if until < -time.Second {
 		return wire.Usagef("the start time %s is over", s.o.StartAt.Format(time.RFC3339))
 	}
-	timer := time.NewTimer(until)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
+	if pause.For(ctx, until) != nil {
 		return errors.New("interrupted before the start")
 	}
+	return nil
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/internal/matrixtest"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
@@ -186,6 +187,7 @@ func TestCallersThatGoAway(t *testing.T) {
 // runs work. No call fails on the service's side but with a 503 that says when to come
 // again, every run that a snapshot has seen comes to its end, and the audit is clean.
 func TestSwapsUnderLoad(t *testing.T) {
+	matrixtest.Long(t)
 	const clients, syncs, swaps = 100, 20, 3
 	for name, where := range map[string]func(*Config){"in memory": func(*Config) {}, "in a directory": inDir(t)} {
 		t.Run(name, func(t *testing.T) {

@@ -88,6 +88,7 @@ func TestActionCompares(t *testing.T) {
 }
 
 func TestActionKeepsSecrets(t *testing.T) {
+	matrixtest.Long(t)
 	t.Parallel()
 	g := newGitHub(t)
 	var seen string

@@ -121,6 +121,7 @@ func TestActionJudges(t *testing.T) {
 // TestActionReadsSettings: destkit.yaml of the workspace needs no input. Without what it
 // permits a broken result could not be seen, and the job would pass.
 func TestActionReadsSettings(t *testing.T) {
+	matrixtest.Long(t)
 	t.Parallel()
 	g := newGitHub(t)
 	j := newJob(t, g, map[string]string{"url": startSimulator(t, "RES-002"), "reports": "junit"})
@@ -189,6 +190,7 @@ func TestActionPassesTheStatusOn(t *testing.T) {
 // TestActionIsNoShell puts text that a shell would run into every input: nothing
 // of it may run. What is free text arrives as it is, the rest is refused.
 func TestActionIsNoShell(t *testing.T) {
+	matrixtest.Long(t)
 	t.Parallel()
 	g := newGitHub(t)
 	const bad = "$(touch hurt)`touch hurt`';touch hurt;\"&& touch hurt #"

@@ -15,6 +15,7 @@ import (
 
 	"github.com/destkit/destkit/cmd/destkit/internal/configfile"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/internal/matrixtest"
 )
 
 // gitlabPipeline is docs/ci/gitlab-ci.yml, strictly: the keys of one job.
@@ -115,10 +116,8 @@ func shellRun(t *testing.T, dir string, env []string, script string) (int, strin
 // TestPipelinesRun runs the scripts of the examples as they are, against a
 // destination that obeys and one that does not.
 func TestPipelinesRun(t *testing.T) {
+	matrixtest.Long(t)
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("the scripts run in processes of their own")
-	}
 	needTools(t, "bash", "curl", "sha256sum", "tar")
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
 		t.Skip("the examples are made for runners with linux and amd64")

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/conformance/report"
+	"github.com/destkit/destkit/internal/matrixtest"
 )
 
 var updateFiles = flag.Bool("update", false, "write what is made here in docs/ again")
@@ -27,6 +28,7 @@ const (
 // TestTerminalPicture runs the two commands of docs/terminal.svg and holds what they
 // print against the text in the picture; -update draws it again.
 func TestTerminalPicture(t *testing.T) {
+	matrixtest.Long(t)
 	t.Parallel()
 	folder := t.TempDir()
 	g := &guide{t: t, folder: folder, env: append(os.Environ(), "HOME="+folder)}

@@ -47,6 +47,7 @@ func (b *balancer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // TestCleanUpRepeatsADisturbedBatch: what passes by itself leaves no records behind.
 func TestCleanUpRepeatsADisturbedBatch(t *testing.T) {
+	t.Parallel()
 	for name, disturb := range map[string]func(w http.ResponseWriter){
 		"502": func(w http.ResponseWriter) { w.WriteHeader(502); fmt.Fprint(w, badGateway) },
 		"503": func(w http.ResponseWriter) { w.WriteHeader(503) },
@@ -59,6 +60,7 @@ func TestCleanUpRepeatsADisturbedBatch(t *testing.T) {
 		"a lost connection": func(http.ResponseWriter) { panic(http.ErrAbortHandler) },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			e, deletes := newSmall(), 0
 			b := &balancer{small: e, instead: func(w http.ResponseWriter, operation, _ string) bool {
 				if operation != rpc.OperationDelete {
@@ -88,6 +90,7 @@ func TestCleanUpRepeatsADisturbedBatch(t *testing.T) {
 
 // TestABalancerForEver: the batch is not repeated without end, and what is left is named.
 func TestABalancerForEver(t *testing.T) {
+	t.Parallel()
 	e, deletes := newSmall(), 0
 	b := &balancer{small: e, instead: func(w http.ResponseWriter, operation, _ string) bool {
 		if operation != rpc.OperationDelete {

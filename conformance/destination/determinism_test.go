@@ -39,6 +39,7 @@ func timeless(v any) any {
 // TestSameSeedSameReport: serial runs with one seed send the same ids, keys and
 // values in the same order and say the same.
 func TestSameSeedSameReport(t *testing.T) {
+	t.Parallel()
 	run := func(seed uint64) any {
 		e := newSmall()
 		e.keep = func(operation, _ string) bool { return operation != "update" } // something to report

@@ -128,6 +128,7 @@ const faultNote = "the hook itself may be at fault"
 // TestUndecidedHooks: where nothing tells the hook's fault from the endpoint's,
 // the checks judge, and say that the hook may be at fault.
 func TestUndecidedHooks(t *testing.T) {
+	t.Parallel()
 	nothing := func(string, string) bool { return false }
 	cases := []struct {
 		name   string
@@ -161,6 +162,7 @@ func TestUndecidedHooks(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			e := newSmall()
 			opts := writing(e)
 			c.change(e, &opts)

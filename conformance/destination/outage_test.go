@@ -107,17 +107,14 @@ func TestAnOutageIsOneFinding(t *testing.T) {
 	if testing.Short() {
 		t.Skip("full runs")
 	}
-	for _, c := range []struct {
-		name   string
-		serial bool
-	}{{"one check at a time", true}, {"checks in parallel", false}} {
-		t.Run(c.name, func(t *testing.T) {
+	for name, serial := range map[string]bool{"one check at a time": true, "checks in parallel": false} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			e := newRefuser(func(attempt) string { return "" })
 			// Only one row of DAT-011 holds this text.
 			f := newFragile(t, e, "MiXed CaSe", 300*time.Millisecond)
 			r, err := Run(context.Background(), Target{URL: "http://" + f.address + "/", Token: scriptToken}, conformance.Options{
-				Write: true, Objects: []string{"contact"}, MaxRecords: 20_000, Seed: 7, RunID: scriptRun, Serial: c.serial,
+				Write: true, Objects: []string{"contact"}, MaxRecords: 20_000, Seed: 7, RunID: scriptRun, Serial: serial,
 				ReadbackFunc: e.readback, ReturnWait: 5 * time.Second,
 			})
 			require.NoError(t, err)
@@ -276,11 +273,8 @@ func TestAnEndpointThatAnswersNothingAnyMoreIsOneFinding(t *testing.T) {
 	if testing.Short() {
 		t.Skip("full runs")
 	}
-	for _, c := range []struct {
-		name   string
-		serial bool
-	}{{"one check at a time", true}, {"checks in parallel", false}} {
-		t.Run(c.name, func(t *testing.T) {
+	for name, serial := range map[string]bool{"one check at a time": true, "checks in parallel": false} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			e := newRefuser(func(attempt) string { return "" })
 			f := &stuck{Handler: e, deadly: "MiXed CaSe", over: make(chan struct{})}
@@ -288,7 +282,7 @@ func TestAnEndpointThatAnswersNothingAnyMoreIsOneFinding(t *testing.T) {
 			t.Cleanup(server.Close)
 			t.Cleanup(func() { close(f.over) })
 			r, err := Run(context.Background(), Target{URL: server.URL + "/", Token: scriptToken}, conformance.Options{
-				Write: true, Objects: []string{"contact"}, MaxRecords: 20_000, Seed: 7, RunID: scriptRun, Serial: c.serial,
+				Write: true, Objects: []string{"contact"}, MaxRecords: 20_000, Seed: 7, RunID: scriptRun, Serial: serial,
 				ReadbackFunc: e.readback, ReturnWait: time.Second, PlanningTimeout: time.Second, BatchTimeout: time.Second,
 			})
 			require.NoError(t, err)
@@ -299,7 +293,7 @@ func TestAnEndpointThatAnswersNothingAnyMoreIsOneFinding(t *testing.T) {
 			require.Contains(t, got.Findings[0].Actual, "stopped responding ")
 			require.Contains(t, got.Findings[0].Actual, "it was not back after ")
 			require.Contains(t, got.Findings[0].Cause, "never given back")
-			if c.serial {
+			if serial {
 				require.Contains(t, got.Findings[0].Actual, "stopped responding after sync_batch of DAT-011; ")
 			}
 			require.Contains(t, got.Findings[0].Actual, "sync_batch of DAT-011")

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"hash/maphash"
+	"strconv"
 	"strings"
 	"time"
 
@@ -129,10 +130,13 @@ func (p *Passive) Observe(x *conformance.Sight) *Judged {
 	if _, query, found := strings.Cut(x.Target, "?"); found && p.queries < mostSecrets && !p.known(wire.Header{Name: "?", Value: query}) {
 		p.queries += wire.AddQuerySecrets(p.s.Redactor, x.Target)
 	}
-	auth := ""
+	auth, length := "", 0
 	for _, h := range x.RequestHeader {
-		if strings.EqualFold(h.Name, "Authorization") {
+		switch {
+		case strings.EqualFold(h.Name, "Authorization"):
 			auth = h.Value
+		case strings.EqualFold(h.Name, "Content-Length"):
+			length, _ = strconv.Atoi(h.Value)
 		}
 	}
 	r := &exchange.Reply{Reply: p.viewer.Reply(x)}
@@ -155,6 +159,8 @@ func (p *Passive) Observe(x *conformance.Sight) *Judged {
 	}
 	if c.Unread {
 		p.unread++
+	}
+	if c.Unread || c.CutAt(length) {
 		return j
 	}
 	j.IDs = p.ruler.See(c)

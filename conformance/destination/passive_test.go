@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -73,6 +74,12 @@ func TestPassiveByHand(t *testing.T) {
 			s.Raw, s.Err = nil, conformance.EndedBy("canceled", "the caller has gone")
 			return s
 		}()}, not: []string{"HTTP-003", "HTTP-006", "TIM-001"}},
+		"a caller that breaks off its body": {calls: []*conformance.Sight{func() *conformance.Sight {
+			s := sight(1, 0, "test_connection", "{}", "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
+			s.RequestHeader = append(s.RequestHeader, conformance.HeaderLine{Name: "Content-Length", Value: strconv.Itoa(len(s.RequestBody))})
+			s.RequestBody = s.RequestBody[:20]
+			return s
+		}()}, not: []string{"RPC-010"}},
 		"an answer that is too late": {calls: []*conformance.Sight{func() *conformance.Sight {
 			s := sight(1, 0, "test_connection", "{}", http200(`{"success":true}`))
 			s.Total = 11 * time.Second

@@ -53,6 +53,7 @@ func nothingJudged(t *testing.T, r *conformance.Report, kind string, words ...st
 // TestNothingToJudge: what answers every call in the place of the endpoint is
 // named, with the fix.
 func TestNothingToJudge(t *testing.T) {
+	t.Parallel()
 	const (
 		page = "<!DOCTYPE html>\n<html><body>Welcome to nginx!</body></html>"
 		rpc  = `{"jsonrpc":"2.0","id":$ID,"error":{"code":-32001,"message":%q}}`
@@ -104,6 +105,7 @@ func TestNothingToJudge(t *testing.T) {
 		}), "", "web-page", []string{"behind a redirect"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			path := filepath.Join(t.TempDir(), "run.ndjson")
 			opts := conformance.Options{Write: true, Objects: []string{"contact"}, Journal: path}
 			r, err := Run(context.Background(), Target{Handler: c.handler, Token: c.token}, opts)
@@ -212,6 +214,7 @@ func (m mute) Write(b []byte) (int, error) {
 
 // TestAResponseWithoutLength: what came is shown, and what is missing.
 func TestAResponseWithoutLength(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name, response string
 		words          []string
@@ -223,6 +226,7 @@ func TestAResponseWithoutLength(t *testing.T) {
 		{"too great a length", "Content-Length: 80\r\n\r\n{\"jsonrpc\":\"2.0\"}", []string{"no complete reply within", "announces a longer one than it sends"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			e := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				_, _ = io.Copy(io.Discard, r.Body)
 				conn, _, err := http.NewResponseController(w).Hijack()

@@ -81,6 +81,7 @@ func blockedBy(report *conformance.Report, id string) []string {
 // TestReplicasOnOneStoreConform: two replicas on one store are one destination,
 // called in turn and behind a balancer.
 func TestReplicasOnOneStoreConform(t *testing.T) {
+	t.Parallel()
 	matrixtest.Long(t)
 	urls := sharing(t, destsim.Config{Token: "t0ken"})
 	report := judged(t, urls[0], destination.Target{URL: urls[0], Replicas: urls[1:], Token: "t0ken"})
@@ -97,6 +98,7 @@ func TestReplicasOnOneStoreConform(t *testing.T) {
 // TestReplicasWithMemoriesAreCaught: two processes that keep records for
 // themselves are not one destination, and the finding says who was called.
 func TestReplicasWithMemoriesAreCaught(t *testing.T) {
+	t.Parallel()
 	urls := processes(t, destsim.Config{})
 	report, err := destination.Run(context.Background(), destination.Target{URL: urls[0], Replicas: urls[1:]}, conformance.Options{
 		Write: true, Objects: []string{"contact"}, Seed: 7,
@@ -155,6 +157,7 @@ func TestReplicaThatIsNotThere(t *testing.T) {
 // TestReplicasKeepTheirSecrets: no report shows what stands in the URL of any of
 // them.
 func TestReplicasKeepTheirSecrets(t *testing.T) {
+	t.Parallel()
 	urls := processes(t, destsim.Config{})
 	report, err := destination.Run(context.Background(), destination.Target{
 		URL: withSecrets(urls[0], "one"), Replicas: []string{withSecrets(urls[1], "two")},

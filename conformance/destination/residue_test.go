@@ -188,6 +188,7 @@ func (p *twoProcesses) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // TestTwoProcessesAreNotVerified: an update that denies a record which was acknowledged shows
 // nothing of the end of records.
 func TestTwoProcessesAreNotVerified(t *testing.T) {
+	t.Parallel()
 	p := &twoProcesses{parts: [2]*small{newSmall(), newSmall()}}
 	path := filepath.Join(t.TempDir(), "run.ndjson")
 	r, err := Run(context.Background(), Target{Handler: p}, conformance.Options{

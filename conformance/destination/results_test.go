@@ -29,6 +29,7 @@ func altered(e *small, change func(call, reply string) string) http.Handler {
 // TestNoFixtureHelps: where results break a rule, so that none counts as accepted, the
 // others wait for that rule and for no fixture.
 func TestNoFixtureHelps(t *testing.T) {
+	t.Parallel()
 	for by, change := range map[string]func(reply string) string{
 		"RES-005": func(reply string) string {
 			return strings.NewReplacer(`"success":true`, `"success":"true"`, `"success":false`, `"success":"false"`).Replace(reply)
@@ -37,6 +38,7 @@ func TestNoFixtureHelps(t *testing.T) {
 		"RES-004": func(reply string) string { return strings.ReplaceAll(reply, `"identifier":`, `"key":`) },
 	} {
 		t.Run(by, func(t *testing.T) {
+			t.Parallel()
 			e := newSmall()
 			h := altered(e, func(call, reply string) string {
 				if strings.Contains(call, `"sync_batch"`) {

@@ -233,6 +233,7 @@ func TestListThatCannotBeRead(t *testing.T) {
 // TestLostListOfObjects: an answer that did not come says nothing about the
 // objects; a list that came later counts.
 func TestLostListOfObjects(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name  string
 		lost  func(nth int) bool
@@ -245,6 +246,7 @@ func TestLostListOfObjects(t *testing.T) {
 		{"now and again", func(nth int) bool { return nth <= 5 || nth > 12 }, false, "object contact is not listed, and list_objects is not answered every time"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			e := newSmall()
 			e.answer = func(method string, nth int, _ []byte) string {
 				if method == rpc.MethodListObjects && c.lost(nth) {

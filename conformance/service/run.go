@@ -18,6 +18,7 @@ import (
 	"github.com/destkit/destkit/conformance/internal/journal"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
+	"github.com/destkit/destkit/internal/pause"
 	"github.com/destkit/destkit/internal/unreached"
 	"github.com/destkit/destkit/openapi"
 )
@@ -68,7 +69,7 @@ func newRun(target Target, opts *Options) (*run, error) {
 		}
 	}
 	if opts.time.now == nil {
-		opts.time = machineTime
+		opts.time = timepiece{now: time.Now, sleep: pause.For}
 	}
 	r := &run{target: target, opts: opts, base: base, secrets: wire.NewRedactor(), key: target.WorkspaceAPIKey}
 	r.secrets.Add(target.PersonalAccessToken, "$DESTKIT_PERSONAL_ACCESS_TOKEN")

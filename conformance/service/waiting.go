@@ -27,18 +27,6 @@ type timepiece struct {
 	sleep func(ctx context.Context, d time.Duration) error
 }
 
-// machineTime is real time.
-var machineTime = timepiece{now: time.Now, sleep: func(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}}
-
 // patient reports whether time passes by itself: there is no clock to move, and who
 // runs the judge waits.
 func (r *run) patient() bool { return r.target.ControlURL == "" && r.opts.Patient }

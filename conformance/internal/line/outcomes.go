@@ -9,6 +9,7 @@ import (
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/pause"
 )
 
 // decided is an Outcome as it comes back from a step.
@@ -48,12 +49,10 @@ func Usage(format string, args ...any) error {
 
 // Elapse lets time pass; the error says why the run is over before.
 func Elapse(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
+	if pause.For(ctx, d) != nil {
 		return Overtime(ctx)
 	}
+	return nil
 }
 
 // CleanUpCheck stands in the records of clean-up calls.

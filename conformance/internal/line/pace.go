@@ -10,6 +10,7 @@ import (
 
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/pause"
 )
 
 // pace keeps the judge inside the endpoint's own limits: get_sync_speed for
@@ -48,14 +49,7 @@ func (p *pace) wait(ctx context.Context, n int) error {
 	if d < time.Millisecond {
 		return ctx.Err()
 	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return pause.For(ctx, d)
 }
 
 // share is the time that n of so many in a second take up, never too short.

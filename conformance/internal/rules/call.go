@@ -47,6 +47,9 @@ const (
 	notPOST
 )
 
+// CutAt reports whether the caller broke off its body, which was announced with a length.
+func (c *Call) CutAt(length int) bool { return c.badBody && len(c.Request) < length }
+
 // Read takes an exchange apart; auth is its Authorization header.
 func Read(r *exchange.Reply, httpMethod, auth string, number int) *Call {
 	c := &Call{reply: r, httpMethod: httpMethod, auth: auth, number: number}

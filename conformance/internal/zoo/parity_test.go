@@ -17,7 +17,7 @@ import (
 	"github.com/destkit/destkit/internal/proxy"
 )
 
-// parityEachDay are the rows that are judged in each tier; others are judged when they are
+// parityEachDay are the rows that are judged in each sample; others are judged when they are
 // named with -run.
 var parityEachDay = []string{
 	"Python/identifier-misnamed", "Python/ok-for-success", "Python/average-of-nothing", "Python/one-status-for-all",
@@ -27,7 +27,7 @@ var parityEachDay = []string{
 // TestZooParity: a live run is recorded, and the recording judged as by
 // 'conform --from': the rules that traffic decides are broken in both, or in neither.
 func TestZooParity(t *testing.T) {
-	matrixtest.NotShort(t)
+	matrixtest.NotEveryDay(t)
 	for _, m := range alternating(Mistakes()) {
 		name := m.Language + "/" + m.Name
 		if !matrixtest.Named() && !slices.Contains(parityEachDay, name) {

@@ -120,9 +120,7 @@ func mistakes(t *testing.T) {
 // TestKeysAreProposed: where keys of 32 bits are all that the endpoint takes, and the
 // author gives no range, nothing fails, and the run says what it needs.
 func TestKeysAreProposed(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a full run")
-	}
+	matrixtest.Long(t)
 	r := judge(t, Python, "keys-of-32-bits", Setting{Objects: Objects(Python)[1:]}, true)
 	require.Empty(t, failed(r, append(broken, conformance.HarnessError)...), explain(r, broken...))
 	require.Equal(t, 3, r.ExitStatus, r.Summary)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/pause"
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/sync/clock"
@@ -223,7 +224,7 @@ func (f *Faults) strike(c *call.Call, phase string) error {
 	}
 	wait, fatal := f.decide(c, phase)
 	if wait > 0 {
-		err := c.Hold.Apart(func(ctx context.Context) error { return clock.Sleep(ctx, min(wait, maxLatency)) })
+		err := c.Hold.Apart(func(ctx context.Context) error { return pause.For(ctx, min(wait, maxLatency)) })
 		if err != nil {
 			return err
 		}

@@ -8,10 +8,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/destkit/destkit/internal/pause"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
-	"github.com/destkit/destkit/server/internal/sync/clock"
 	"github.com/destkit/destkit/server/internal/sync/executor"
 )
 
@@ -109,7 +109,7 @@ func (b *progressBook) forget(runID int64) {
 func (b *progressBook) write() {
 	ctx := store.WithUrgency(b.e.Work.Ctx, store.Patient)
 	for {
-		if clock.Sleep(ctx, progressEvery) != nil {
+		if pause.For(ctx, progressEvery) != nil {
 			return // the ledger knows the truth
 		}
 		b.mu.Lock()

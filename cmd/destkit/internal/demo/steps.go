@@ -16,6 +16,7 @@ import (
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/page"
+	"github.com/destkit/destkit/internal/pause"
 	"github.com/destkit/destkit/internal/quantity"
 	"github.com/destkit/destkit/server/api"
 )
@@ -103,7 +104,7 @@ func (d *Demo) step(ctx context.Context, w *World, step step) error {
 // RunOnce triggers the sync and waits for the end of the run; rows are in the
 // table, by which the end is foretold.
 func (w *World) RunOnce(ctx context.Context, d *Demo, rows int64) (v syncs.View, err error) {
-	f := &syncs.Follower{Client: w.API, Show: syncs.Quiet{}, Every: 200 * time.Millisecond, Now: time.Now, Wait: syncs.Elapse}
+	f := &syncs.Follower{Client: w.API, Show: syncs.Quiet{}, Every: 200 * time.Millisecond, Now: time.Now, Wait: pause.For}
 	if command.Is(d.Screen) && !d.quiet {
 		f.Show = syncs.NewBar(d.Screen, d.Screen)
 	}

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/destkit/destkit/internal/pause"
+
 	"github.com/spf13/cobra"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/command"
@@ -56,7 +58,7 @@ func (o *following) open(out, screen io.Writer) (*Follower, error) {
 	}
 	return &Follower{
 		Client: client, Show: NewSyncDisplay(out, screen, o.asJSON, o.quiet, time.Now), Every: o.interval,
-		patience: o.patience, maxFailed: o.maxFailed, Now: time.Now, Wait: Elapse,
+		patience: o.patience, maxFailed: o.maxFailed, Now: time.Now, Wait: pause.For,
 	}, nil
 }
 
@@ -77,18 +79,6 @@ type Follower struct {
 	maxFailed       int64 // negative: any number
 	Now             func() time.Time
 	Wait            func(context.Context, time.Duration) error
-}
-
-// Elapse waits for real time to pass.
-func Elapse(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
 }
 
 // lastPause is the longest time between two tries to reach a service.

@@ -27,10 +27,10 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/pause"
 	"github.com/destkit/destkit/internal/reach"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/descriptors"
-	"github.com/destkit/destkit/server/internal/sync/clock"
 	"github.com/destkit/destkit/server/internal/sync/pace"
 )
 
@@ -153,7 +153,7 @@ func New(options Options) *Gate {
 	options.CallTimeout = cmp.Or(options.CallTimeout, 30*time.Second)
 	options.MaxReply = cmp.Or(options.MaxReply, DefaultMaxReply)
 	if options.Pause == nil {
-		options.Pause = clock.Sleep
+		options.Pause = pause.For
 	}
 	g := &Gate{options: options, idle: idleTime, pools: map[int64]*http.Transport{}, emulated: map[int64]*Emulated{}, limiters: map[int64]*pace.Limiter{}}
 	if options.Roots != nil {
