@@ -3,11 +3,8 @@ package openapi
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"github.com/getkin/kin-openapi/openapi3"
-
-	"github.com/destkit/destkit/internal/suggest"
 )
 
 // phrase says in plain words what a value must be where kin refused it; the
@@ -127,19 +124,4 @@ func schemaPermits(s *openapi3.Schema, value any) bool {
 		return s.Type.Permits(openapi3.TypeArray)
 	}
 	return s.Type.Permits(openapi3.TypeObject)
-}
-
-// suggested is the known name that a misspelt one probably means, or "": one
-// letter in four may be wrong, and one in short names.
-func suggested(name string, known []string) string {
-	if len(name) > maxShown {
-		return ""
-	}
-	best, least := "", 1+len(name)/4
-	for _, candidate := range known {
-		if d := suggest.Distance(strings.ToLower(name), candidate); d <= least && (best == "" || d < least) {
-			best, least = candidate, d
-		}
-	}
-	return best
 }

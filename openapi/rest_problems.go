@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/destkit/destkit/internal/suggest"
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
@@ -171,7 +172,7 @@ func (f *finder) unknown(e *openapi3.SchemaError, at place) {
 			continue
 		}
 		message := "is unknown"
-		if near := suggested(name, known); near != "" {
+		if near := suggest.Word(name, known); near != "" {
 			message += fmt.Sprintf("; did you mean %s?", near)
 		}
 		f.add(append(slices.Clone(at), step{name: name}), RESTProblem{Message: message, Unknown: true})

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/quantity"
 )
@@ -165,14 +166,14 @@ func comparisonText(d Comparison) string {
 	for _, p := range d.parts() {
 		t.section(fmt.Sprintf("%s (%d)", p.title, len(p.items)))
 		for _, i := range p.items {
-			label := pad(line(i.id), 9) + "  "
+			label := foreign.Pad(line(i.id), 9) + "  "
 			if i.says == "" {
 				t.para(2, "", line(i.id))
 				continue
 			}
 			t.para(2, label, line(i.says))
 			if i.more != "" {
-				t.para(2+columns(label), "", line(i.more))
+				t.para(2+foreign.Columns(label), "", line(i.more))
 			}
 		}
 	}

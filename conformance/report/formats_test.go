@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	c "github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/internal/foreign"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -249,7 +250,7 @@ func TestTextWidth(t *testing.T) {
 		for l := range strings.Lines(b.String()) {
 			l = strings.TrimRight(l, "\n")
 			// One long word, the summary and the table may not be broken.
-			if columns(l) > width && strings.Count(strings.TrimSpace(l), " ") > 1 && l != sample().Summary && width >= 72 {
+			if foreign.Columns(l) > width && strings.Count(strings.TrimSpace(l), " ") > 1 && l != sample().Summary && width >= 72 {
 				t.Errorf("width %d: %q", width, l)
 			}
 		}

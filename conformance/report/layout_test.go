@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	c "github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/internal/foreign"
 )
 
 // pageOf is the HTML report of r.
@@ -97,6 +98,6 @@ func TestWrap(t *testing.T) {
 		"left  two":              {"left  two"},
 		"    indented text":      {"    indented", "text"},
 	} {
-		require.Equal(t, lines, wrap(text, 12), text)
+		require.Equal(t, lines, foreign.Wrap(text, 12), text)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	c "github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/internal/foreign"
 )
 
 // Options of the text writer. The zero value is plain text, 80 columns wide.
@@ -154,8 +155,8 @@ func (t *terminal) section(title string) { t.printf("\n%s", t.paint(bold, title)
 // line and the others are aligned with what follows it.
 func (t *terminal) para(indent int, label, s string) {
 	in := strings.Repeat(" ", indent)
-	hang := strings.Repeat(" ", columns(label))
-	for i, l := range wrap(s, max(t.opt.Width-indent-columns(label), 20)) {
+	hang := strings.Repeat(" ", foreign.Columns(label))
+	for i, l := range foreign.Wrap(s, max(t.opt.Width-indent-foreign.Columns(label), 20)) {
 		l = unglue(l)
 		if i == 0 {
 			t.printf("%s%s%s", in, t.paint(dim, label), l)
@@ -208,14 +209,14 @@ func (t *terminal) table() {
 		}
 	}
 	name := max(min(room, 34), 14)
-	head := pad("", name)
+	head := foreign.Pad("", name)
 	for _, col := range used {
 		head += padLeft(col.title, 7)
 	}
 	t.printf("%s", t.paint(dim, head))
 	rows := areas(t.r.Checks)
 	for _, a := range append(rows, all) {
-		row := pad(cut(line(a.Name), name), name)
+		row := foreign.Pad(cut(line(a.Name), name), name)
 		for _, col := range used {
 			n := a.Count(col.statuses...)
 			if n == 0 {
@@ -230,12 +231,12 @@ func (t *terminal) table() {
 
 // cut shortens a name that is wider than n columns.
 func cut(s string, n int) string {
-	if columns(s) <= n {
+	if foreign.Columns(s) <= n {
 		return s
 	}
 	for runes := []rune(s); len(runes) > 0; {
 		runes = runes[:len(runes)-1]
-		if columns(string(runes))+1 <= n {
+		if foreign.Columns(string(runes))+1 <= n {
 			return string(runes) + "…"
 		}
 	}

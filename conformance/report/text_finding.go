@@ -6,6 +6,7 @@ import (
 
 	c "github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
@@ -13,24 +14,24 @@ import (
 func (t *terminal) title(r c.CheckResult, indent int) {
 	in := strings.Repeat(" ", indent)
 	status, id, right := word(r.Status), line(r.ID), rank(r)
-	left := pad(status, 4) + "  " + id + "  "
-	hang := strings.Repeat(" ", columns(left))
-	room := t.opt.Width - indent - columns(left)
-	lines := wrap(line(r.Title), max(room, 20))
+	left := foreign.Pad(status, 4) + "  " + id + "  "
+	hang := strings.Repeat(" ", foreign.Columns(left))
+	room := t.opt.Width - indent - foreign.Columns(left)
+	lines := foreign.Wrap(line(r.Title), max(room, 20))
 	if len(lines) == 0 {
 		lines = []string{""}
 	}
 	// The right part goes behind the last line, or below it when it is full.
-	if columns(lines[len(lines)-1])+2+columns(right) > room {
+	if foreign.Columns(lines[len(lines)-1])+2+foreign.Columns(right) > room {
 		lines = append(lines, "")
 	}
 	for i, l := range lines {
 		front := hang
 		if i == 0 {
-			front = t.paint(statusColor(r.Status)+";"+bold, pad(status, 4)) + "  " + t.paint(bold, id) + "  "
+			front = t.paint(statusColor(r.Status)+";"+bold, foreign.Pad(status, 4)) + "  " + t.paint(bold, id) + "  "
 		}
 		if i == len(lines)-1 {
-			l = pad(l, room-columns(right)) + t.paint(dim, right)
+			l = foreign.Pad(l, room-foreign.Columns(right)) + t.paint(dim, right)
 		}
 		t.printf("%s%s%s", in, front, l)
 	}
@@ -134,11 +135,11 @@ func (t *terminal) example(e findingExample) {
 	t.value("actual    ", actual)
 	_, at, ok := differ(e.Expected, e.Actual)
 	const label = 10
-	if !ok || at[0] == at[1] || e.Actual != line(e.Actual) || bodyIndent+label+columns(actual) > t.opt.Width {
+	if !ok || at[0] == at[1] || e.Actual != line(e.Actual) || bodyIndent+label+foreign.Columns(actual) > t.opt.Width {
 		return
 	}
-	t.printf("%s%s", strings.Repeat(" ", bodyIndent+label+columns(e.Actual[:at[0]])),
-		t.paint(red, strings.Repeat("^", columns(e.Actual[at[0]:at[1]]))))
+	t.printf("%s%s", strings.Repeat(" ", bodyIndent+label+foreign.Columns(e.Actual[:at[0]])),
+		t.paint(red, strings.Repeat("^", foreign.Columns(e.Actual[at[0]:at[1]]))))
 }
 
 // excerpt writes the response that shows a finding; what is wrong in it has a mark
@@ -167,7 +168,7 @@ func (t *terminal) excerpt(x *excerpt) {
 func (t *terminal) value(label, s string) {
 	for _, l := range block(limit(s, maxField)) {
 		t.para(bodyIndent, label, l)
-		label = pad("", columns(label))
+		label = foreign.Pad("", foreign.Columns(label))
 	}
 }
 
@@ -182,7 +183,7 @@ func (t *terminal) again(r c.CheckResult) {
 		t.printf("%s%s", in, explain)
 		return
 	}
-	if gap := t.opt.Width - bodyIndent - columns(replay+explain); gap >= 2 {
+	if gap := t.opt.Width - bodyIndent - foreign.Columns(replay+explain); gap >= 2 {
 		t.printf("%s%s%s%s", in, replay, strings.Repeat(" ", min(gap, 6)), explain)
 		return
 	}

@@ -35,7 +35,7 @@ func (t *terminal) open() {
 		t.para(2, fmt.Sprintf("%3d  ", len(g.Checks)), head)
 		if t.opt.Verbose {
 			for _, r := range g.Checks {
-				t.para(7, pad(line(r.ID), 9)+" ", rank(r)+" · "+line(r.Title)+" — "+line(r.Reason))
+				t.para(7, foreign.Pad(line(r.ID), 9)+" ", rank(r)+" · "+line(r.Title)+" — "+line(r.Reason))
 			}
 		}
 	}
@@ -60,7 +60,7 @@ func (t *terminal) notes() {
 			continue
 		}
 		for _, n := range r.Notes {
-			t.para(2, pad(line(r.ID), 9)+" ", line(n))
+			t.para(2, foreign.Pad(line(r.ID), 9)+" ", line(n))
 		}
 	}
 	if hidden > 0 {
@@ -94,7 +94,7 @@ func (t *terminal) waived() {
 	}
 	t.section("Waived")
 	for _, r := range checks {
-		t.para(2, pad(line(r.ID), 9)+" ", line(r.Title))
+		t.para(2, foreign.Pad(line(r.ID), 9)+" ", line(r.Title))
 		t.para(12, "", waiver(r.Waiver))
 	}
 }
@@ -200,9 +200,9 @@ func (t *terminal) problems() {
 	for _, p := range all {
 		lines := block(limit(p.Message, maxField))
 		for i, l := range lines {
-			label := pad("", 13)
+			label := foreign.Pad("", 13)
 			if i == 0 {
-				label = pad(line(p.Kind), 12) + " "
+				label = foreign.Pad(line(p.Kind), 12) + " "
 			}
 			t.para(2, label, l)
 		}

@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/hbollon/go-edlib"
 )
 
 // Word returns the candidate that is most like word, or "" when none is
@@ -38,29 +40,7 @@ func nearest(word string, candidates []string, in func(string) string) string {
 
 // Distance counts the insertions, deletions, replacements and swaps of
 // neighbours that turn a into b.
-func Distance(a, b string) int {
-	from, to := []rune(a), []rune(b)
-	older, previous := make([]int, len(to)+1), make([]int, len(to)+1)
-	for j := range previous {
-		previous[j] = j
-	}
-	for i := 1; i <= len(from); i++ {
-		current := make([]int, len(to)+1)
-		current[0] = i
-		for j := 1; j <= len(to); j++ {
-			cost := 1
-			if from[i-1] == to[j-1] {
-				cost = 0
-			}
-			current[j] = min(previous[j]+1, current[j-1]+1, previous[j-1]+cost)
-			if i > 1 && j > 1 && from[i-1] == to[j-2] && from[i-2] == to[j-1] {
-				current[j] = min(current[j], older[j-2]+1)
-			}
-		}
-		older, previous = previous, current
-	}
-	return previous[len(to)]
-}
+func Distance(a, b string) int { return edlib.OSADamerauLevenshteinDistance(a, b) }
 
 // most is how many known words a message lists.
 const most = 20

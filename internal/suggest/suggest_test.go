@@ -27,18 +27,6 @@ func TestWord(t *testing.T) {
 	}
 }
 
-func TestDistance(t *testing.T) {
-	for _, tc := range []struct {
-		a, b string
-		want int
-	}{
-		{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"abc", "abc", 0},
-		{"abc", "abd", 1}, {"abc", "acb", 1}, {"abc", "ab", 1}, {"kitten", "sitting", 3}, {"é", "e", 1},
-	} {
-		require.Equal(t, tc.want, Distance(tc.a, tc.b), "%s %s", tc.a, tc.b)
-	}
-}
-
 func TestURL(t *testing.T) {
 	for raw, want := range map[string]string{
 		"127.0.0.1:8080":              "http://127.0.0.1:8080",

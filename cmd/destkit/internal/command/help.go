@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/lists"
 )
 
@@ -185,22 +186,17 @@ const wordsColumn = 26
 func flagLines(left, words string) []string {
 	width := max(wordsColumn, utf8.RuneCountInString(left)+2)
 	if width+utf8.RuneCountInString(words) <= HelpColumns {
-		return []string{pad(left, width) + words}
+		return []string{foreign.Pad(left, width) + words}
 	}
 	var lines []string
 	if width > wordsColumn {
 		lines, left = append(lines, left), ""
 	}
 	for _, line := range FoldLines(words, HelpColumns-wordsColumn) {
-		lines = append(lines, pad(left, wordsColumn)+line)
+		lines = append(lines, foreign.Pad(left, wordsColumn)+line)
 		left = ""
 	}
 	return lines
-}
-
-// pad fills text up with spaces to n columns.
-func pad(text string, n int) string {
-	return text + strings.Repeat(" ", n-utf8.RuneCountInString(text))
 }
 
 // defaultWords is the default of a flag, "" for nothing and where its words name it.
@@ -218,18 +214,5 @@ func defaultWords(f *pflag.Flag) string {
 // FoldLines breaks text at spaces into lines of at most n columns. A longer word has a
 // line for itself.
 func FoldLines(text string, n int) []string {
-	var lines []string
-	line := ""
-	for word := range strings.FieldsSeq(text) {
-		switch {
-		case line == "":
-			line = word
-		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > n:
-			lines = append(lines, line)
-			line = word
-		default:
-			line += " " + word
-		}
-	}
-	return append(lines, line)
+	return foreign.Wrap(strings.Join(strings.Fields(text), " "), n)
 }
