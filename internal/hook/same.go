@@ -82,7 +82,11 @@ func sameDecimal(sent, stored string) (bool, string) {
 		return true, ""
 	}
 	digits := strings.Trim(strings.NewReplacer(".", "", "-", "", "+", "").Replace(sent), "0")
-	if len(digits) > exactDigits {
+	if len(digits) <= exactDigits || longExponent(sent) || longExponent(stored) {
+		return false, ""
+	}
+	x, okX := new(big.Rat).SetString(sent)
+	if y, okY := new(big.Rat).SetString(stored); okX && okY && y.Sub(y, x).Abs(y).Cmp(x.Abs(x.Mul(x, big.NewRat(1, 1e17)))) <= 0 {
 		return true, fmt.Sprintf("%s of %d digits came back as %s", sent, len(digits), bounded(string(clip([]byte(stored)))))
 	}
 	return false, ""

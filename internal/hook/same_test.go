@@ -45,6 +45,7 @@ func TestSameValue(t *testing.T) {
 		{rpc.TypeDecimal, `"1.10"`, `1.1`, true, false},
 		{rpc.TypeDecimal, `"0.123456789012345678"`, `"0.12345678901234568"`, false, false},
 		{rpc.TypeDecimal, `"1"`, `"one"`, false, false},
+		{rpc.TypeDecimal, `"12345678901234567890.12"`, `"5"`, false, false},
 		{rpc.TypeFloat, `1.5`, `1.50`, true, false},
 		{rpc.TypeFloat, `0.1`, `0.1000000000000000055511151231257827`, true, false},
 		{rpc.TypeFloat, `-0.0`, `0`, true, false},
