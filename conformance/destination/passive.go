@@ -278,6 +278,3 @@ func (p *Passive) Report() *conformance.Report {
 		}
 	})
 }
-
-// PassiveChecks are the ids of the checks that traffic alone can decide.
-func PassiveChecks() []string { return rules.Decided() }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/destination"
+	"github.com/destkit/destkit/conformance/internal/rules"
 )
 
 // sight is a call with a response, as a proxy has seen them.
@@ -117,7 +118,7 @@ func TestPassiveByHand(t *testing.T) {
 func TestPassiveChecksAreMany(t *testing.T) {
 	cat, err := conformance.LoadCatalogue(conformance.SuiteDestination)
 	require.NoError(t, err)
-	ids := destination.PassiveChecks()
+	ids := rules.Decided()
 	require.Greater(t, len(ids), 75)
 	for _, id := range ids {
 		_, ok := cat.Check(id)

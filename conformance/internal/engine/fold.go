@@ -76,6 +76,8 @@ func follows(id, symptom string) bool {
 	switch id {
 	case "RES-008", "RES-010": // statuses at other records
 		return symptom == "refused and there" || symptom == lostSymptom
+	case "RES-020": // a refusal for the company of a record
+		return symptom == "refused in a full batch"
 	case "RES-009", "SEM-005": // a status that is wrong, or an update that creates
 		return symptom == "refused and there"
 	case "STA-004", "STA-006": // what was sent before is not carried out
@@ -141,7 +143,7 @@ func (sched *scheduler) disturbing() (by []string) {
 }
 
 // foldMoved gives findings whose cause is about the rule of another check to that check.
-// One that this check builds on says it itself.
+// One about how records are kept, on which this check builds, says it itself.
 func (sched *scheduler) foldMoved() {
 	for _, c := range sched.checks {
 		r := sched.results[c.ID]
@@ -150,12 +152,12 @@ func (sched *scheduler) foldMoved() {
 			continue
 		}
 		i := slices.IndexFunc(sched.checks, func(o *conformance.Check) bool { return o.ID == r.marks[0].rule })
-		if i < 0 || slices.Contains(sched.suite.needs(sched.checks[i]), c.ID) {
+		if i < 0 || sched.buildsOnKept(sched.checks[i], c) {
 			continue
 		}
 		to := sched.checks[i]
 		for _, o := range sched.checks { // what to builds on has found the same
-			if n := sched.results[o.ID]; n != nil && (n.Status == conformance.Fail || n.Status == conformance.Flaky) && len(n.marks) > 0 && n.marks[0].rule == to.ID && slices.Contains(sched.suite.needs(to), o.ID) {
+			if n := sched.results[o.ID]; n != nil && (n.Status == conformance.Fail || n.Status == conformance.Flaky) && len(n.marks) > 0 && n.marks[0].rule == to.ID && sched.buildsOnKept(to, o) {
 				to = o
 				break
 			}
@@ -177,6 +179,12 @@ func (sched *scheduler) foldMoved() {
 			}
 		}
 	}
+}
+
+// buildsOnKept reports whether a check builds on another one about how records are kept.
+func (sched *scheduler) buildsOnKept(c, on *conformance.Check) bool {
+	area, _, _ := strings.Cut(on.ID, "-")
+	return slices.Contains([]string{"SEM", "DUR", "STA", "PAR"}, area) && slices.Contains(sched.suite.needs(c), on.ID)
 }
 
 // fewUnsteady is how many checks may fail beside other calls and pass alone before

@@ -73,7 +73,6 @@ func (r *Result) takeCauses(c *conformance.Check, again *Result) {
 		f := &r.Findings[i]
 		alike := map[string]int{}
 		for k, m := range again.marks {
-			// What is observed of how everything is kept explains other symptoms as well.
 			general := m.rule != "" && again.Findings[k].Observed && !slices.ContainsFunc(again.marks, func(o mark) bool { return o.symptom == known.symptom })
 			if m.symptom != known.symptom && !general || again.Findings[k].Object != f.Object {
 				continue

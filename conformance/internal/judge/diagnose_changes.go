@@ -104,7 +104,7 @@ func (sc *Scenario) whyKept(e *write.Expected, fields []string, kept func(map[st
 			f, _ := other.Object.Field(name)
 			if same, _ := hook.SameValue(f, other.Values[name], now[name]); same {
 				taken[side] = append(taken[side], name)
-			} else if values.Classify(values.Pair{Field: f, Sent: other.Values[name], Stored: now[name], Before: before[name]}).Class == values.ItemsAdded {
+			} else if values.Classify(values.Pair{Field: f, Sent: other.Values[name], Stored: now[name], Before: before[name]}).Class == values.Added {
 				added = name
 			}
 		}

@@ -126,18 +126,15 @@ func (sc *Scenario) whyLeft() write.Cause {
 		c.Rule = ofDeletes
 		return c
 	}
-	c := sc.heldBack(sc.Object.Creating(), left, none)
-	if c.Text != "" && !c.Observed {
-		c = write.Cause{
+	if c := sc.heldBack(sc.Object.Creating(), left, none); c.Observed {
+		return c
+	} else if c.Text != "" {
+		return write.Cause{
 			Text: "the records are gone only after other batches were written: the delete is not committed, and stays in an open transaction (or a buffer) that a later call ends.",
 			Fix:  "commit before the reply, on every path, and give a connection back without an open transaction.", Rule: ofDeletes,
 		}
 	}
-	if c.Text != "" {
-		return c
-	}
-	seen, err = sc.Observe(left)
-	if err == nil && !slices.ContainsFunc(left, func(r *write.Record) bool { return !sc.emptied(r, seen) }) {
+	if seen, err = sc.Observe(left); err == nil && !slices.ContainsFunc(left, func(r *write.Record) bool { return !sc.emptied(r, seen) }) {
 		return seenCause("delete empties the fields of a record, and leaves the record under its identifier.")
 	}
 	return write.Cause{}
@@ -203,11 +200,8 @@ func thereAll(records []*write.Record) func(map[string]write.Observed) bool {
 func (sc *Scenario) heldBack(operation string, records []*write.Record, done func(map[string]write.Observed) bool) write.Cause {
 	fill := func(look []*write.Record, done func(map[string]write.Observed) bool) bool {
 		for i := range heldCalls {
-			n := 1
-			if i == 0 {
-				n = min(heldRecords, sc.LargestBatch())
-			}
-			if _, b := sc.tries(operation, n, false); b == nil || !b.Answered() {
+			n := max(1, heldRecords-i*heldRecords) // the first one is large
+			if _, b := sc.tries(operation, min(n, sc.LargestBatch()), false); b == nil || !b.Answered() {
 				return false
 			}
 			if seen, err := sc.Observe(look); err != nil || done(seen) {

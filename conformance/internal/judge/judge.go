@@ -21,6 +21,7 @@ type Judge struct {
 	Overall  overall
 	storedBy sync.Map // object and operation of records that were there
 	atOnce   sync.Map // object and operation of writes that no later ones carry out
+	exact    sync.Map // values that small batches have stored as they were sent
 	Cat      *conformance.Catalogue
 	Full     []*write.Batch // of the declared size, sent when nothing else is
 }
@@ -33,6 +34,7 @@ type Scenario struct {
 	badSure     bool                          // the author says that they are bad
 	disagreeing []disagreeing                 // records with identifiers of two records
 	twins       []*write.Record               // records of another object with keys that were sent
+	full        bool                          // the latest batch has the declared size
 	keysTooWide string                        // all records with integer keys were refused: how
 	endings     []func(context.Context) error // hooks to end
 	altered     map[string]json.RawMessage    // what the hook alter_schema answered

@@ -1,8 +1,10 @@
 package judge
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/destkit/destkit/conformance/internal/engine"
@@ -123,7 +125,7 @@ func (sc *Scenario) fullBatches(n int) []fullBatch {
 			return op, write.ForOperation(rpc.OperationUpdate, records), nil
 		}
 	}
-	out := []fullBatch{{"new records (" + creating + ")", fresh(creating, &write.Sending{Every: true, Shapes: []func(*write.Scenario, *write.Record) *write.Record{write.NullsInTurn}})}}
+	out := []fullBatch{{"new records (" + creating + ")", fresh(creating, &write.Sending{Every: true, Shapes: []func(*write.Scenario, *write.Record) *write.Record{write.NullsInTurn, sc.exactInTurn()}})}}
 	for i, op := range lists.Where([]string{rpc.OperationUpsert, rpc.OperationUpdate}, o.Accepts) {
 		out = append(out, fullBatch{"repeated and changed records (" + op + ")", changing(op, i)})
 	}
@@ -137,6 +139,34 @@ func (sc *Scenario) fullBatches(n int) []fullBatch {
 	}
 	return append(out, fullBatch{"new records with what is required alone (" + creating + ")",
 		fresh(creating, &write.Sending{Shapes: []func(*write.Scenario, *write.Record) *write.Record{write.OnlyRequired}})})
+}
+
+// exactValue is a value of a table that a small batch has stored as it was sent.
+type exactValue struct{ object, field, value string }
+
+// mostExact is the length of the longest one that is sent in a full batch again.
+const mostExact = 300
+
+// exactInTurn gives records, one after the other, the values that small batches have kept.
+func (sc *Scenario) exactInTurn() func(*write.Scenario, *write.Record) *write.Record {
+	kept, turn := map[string][]string{}, -1
+	for known := range sc.j.exact.Range {
+		if v := known.(exactValue); v.object == sc.Object.APIName {
+			kept[v.field] = append(kept[v.field], v.value)
+		}
+	}
+	for name := range kept {
+		slices.Sort(kept[name])
+	}
+	return func(_ *write.Scenario, r *write.Record) *write.Record {
+		turn++
+		for name := range r.Values {
+			if turn < len(kept[name]) && name != r.ID.APIName {
+				r = r.With(name, json.RawMessage(kept[name][turn]))
+			}
+		}
+		return r
+	}
 }
 
 // fullBatchStored judges the latest full batch. One that a service was away for is sent
@@ -167,6 +197,7 @@ func (sc *Scenario) fullBatchStored(what string) (answered bool, err error) {
 	case len(sc.expectations(written)) == 0:
 		return true, nil
 	}
+	sc.full = true
 	return true, sc.storedExactly()
 }
 

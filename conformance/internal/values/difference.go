@@ -45,7 +45,7 @@ func Classify(p Pair) Difference {
 	if same {
 		return Difference{Class: Equal, Note: note}
 	}
-	for _, reading := range []func(Pair) (Difference, bool){older, lostNull, asTransform, ofAnother, asArray, asText, asNumber, asTime, asType} {
+	for _, reading := range []func(Pair) (Difference, bool){older, lostNull, added, asTransform, ofAnother, asArray, asText, asNumber, asTime, asType} {
 		if d, ok := reading(p); ok {
 			return d
 		}
@@ -84,6 +84,37 @@ func lostNull(p Pair) (Difference, bool) {
 		return Difference{Class: NullLost, How: "null became the zero value of the type"}, true
 	}
 	return Difference{Class: NullLost, How: "null became a value"}, true
+}
+
+// added finds the old value in what is stored: a sum, or a text that grows.
+func added(p Pair) (Difference, bool) {
+	sent, before, stored := Text(p.Sent), Text(p.Before), Text(p.Stored)
+	if p.Field.Array || sent == "" || before == "" || isNull(p.Before) {
+		return Difference{}, false
+	}
+	if p.Field.Type == rpc.TypeString {
+		end := strings.HasPrefix(stored, before) && strings.HasSuffix(stored, sent) && len(stored) >= len(before)+len(sent)
+		return Difference{Class: Added, How: "the old value, and behind it the one that was sent"}, end
+	}
+	a, b, sum := number(p.Sent), number(p.Before), number(p.Stored)
+	if a == nil || b == nil || sum == nil || a.Sign() == 0 || b.Sign() == 0 {
+		return Difference{}, false
+	}
+	off := new(big.Rat).Sub(sum, new(big.Rat).Add(a, b)) // floating point adds a little
+	near := off.Sign() == 0 || p.Field.Type == rpc.TypeFloat && off.Abs(off).Cmp(sum.Abs(sum.Mul(sum, big.NewRat(1, 1e12)))) < 0
+	return Difference{Class: Added, How: "the sum of the old value and the one that was sent"}, near
+}
+
+// number is that of a value; nil where it is none.
+func number(raw json.RawMessage) *big.Rat {
+	n, _ := new(big.Rat).SetString(Text(raw))
+	return n
+}
+
+// IsLimit reports whether a value is where a smaller type would cut a larger one.
+func IsLimit(raw json.RawMessage) bool {
+	n := number(raw)
+	return n != nil && isLimit(n)
 }
 
 // asTransform finds the known change that makes one of the other.
@@ -224,9 +255,8 @@ func asNumber(p Pair) (Difference, bool) {
 	if !slices.Contains([]string{rpc.TypeInteger, rpc.TypeDecimal, rpc.TypeFloat}, p.Field.Type) {
 		return Difference{}, false
 	}
-	sent, ok := new(big.Rat).SetString(Text(p.Sent))
-	stored, is := new(big.Rat).SetString(Text(p.Stored))
-	if !ok || !is {
+	sent, stored := number(p.Sent), number(p.Stored)
+	if sent == nil || stored == nil {
 		return Difference{}, false
 	}
 	quoted := p.Field.Type == rpc.TypeDecimal

@@ -75,14 +75,17 @@ func TestClassify(t *testing.T) {
 	}
 }
 
-// TestListsBefore: a list that was not replaced as a whole shows what was there before.
-func TestListsBefore(t *testing.T) {
-	for stored, how := range map[string]string{
-		`["x","y","z","a","b"]`: "its items stand next to those from before",
-		`["a","b","z"]`:         "what the list before was longer is still there",
+// TestAdded: what was there before shows in a value that was not put in its place.
+func TestAdded(t *testing.T) {
+	for _, c := range [][5]string{
+		{TypeArray, `["a","b"]`, `["x","y","z"]`, `["x","y","z","a","b"]`, "its items stand next to those from before"},
+		{TypeArray, `["a","b"]`, `["x","y","z"]`, `["a","b","z"]`, "what the list before was longer is still there"},
+		{rpc.TypeInteger, `7`, `-30`, `-23`, "the sum of the old value and the one that was sent"},
+		{rpc.TypeFloat, `0.1`, `0.2`, `0.30000000000000004`, "the sum of the old value and the one that was sent"},
+		{rpc.TypeString, `"new"`, `"old"`, `"old, new"`, "the old value, and behind it the one that was sent"},
 	} {
-		p := Pair{Field: fieldOf(TypeArray), Sent: json.RawMessage(`["a","b"]`), Before: json.RawMessage(`["x","y","z"]`), Stored: json.RawMessage(stored)}
-		require.Equal(t, Difference{Class: ItemsAdded, How: how}, Classify(p))
+		p := Pair{Field: fieldOf(c[0]), Sent: json.RawMessage(c[1]), Before: json.RawMessage(c[2]), Stored: json.RawMessage(c[3])}
+		require.Equal(t, Difference{Class: Added, How: c[4]}, Classify(p))
 	}
 }
 

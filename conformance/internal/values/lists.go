@@ -25,9 +25,9 @@ func asArray(p Pair) (Difference, bool) {
 	a, b, old := lists.Of(sent, Text), lists.Of(stored, Text), lists.Of(before, Text)
 	switch {
 	case len(b) > len(a) && len(old) > 0 && (slices.Equal(b, slices.Concat(old, a)) || slices.Equal(b, slices.Concat(a, old))):
-		return Difference{Class: ItemsAdded, How: "its items stand next to those from before"}, true
+		return Difference{Class: Added, How: "its items stand next to those from before"}, true
 	case len(b) > len(a) && len(old) == len(b) && slices.Equal(b, slices.Concat(a, old[len(a):])):
-		return Difference{Class: ItemsAdded, How: "what the list before was longer is still there"}, true
+		return Difference{Class: Added, How: "what the list before was longer is still there"}, true
 	case len(a) == len(b) && slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b))):
 		return Difference{Class: ItemsUnordered, How: "its items are in another order"}, true
 	case len(b) < len(a) && slices.Equal(once(a), once(b)) && len(once(b)) == len(b):

@@ -4,7 +4,7 @@ package zoo_test
 var postgresBatches = []Mistake{
 	{
 		Name: "connection-not-returned", Sentence: "A batch with a record that does not fit returns before its connection does, and the pool runs out.",
-		Finds: []string{"ERR-002", "ERR-006", "RES-008", "OPS-004", "OPS-007", "SEM-001", "SEM-006", "ERR-001"}, Never: []string{"RPC-*", "STA-*"},
+		Finds: []string{"ERR-002", "ERR-006", "RES-008", "OPS-004", "OPS-007", "SEM-001", "SEM-006", "ERR-001", "PAR-002"}, Never: []string{"RPC-*", "STA-*"},
 	},
 	{
 		Name: "aborted-transaction", Sentence: "There is no savepoint: the first error of a batch aborts its transaction, the records behind it fail, and those before it are rolled back after their success.",
@@ -17,6 +17,10 @@ var postgresBatches = []Mistake{
 	{
 		Name: "null-in-the-bulk-path", Sentence: "More than fifty records go through COPY with FORCE_NOT_NULL, which makes null an empty text.",
 		Finds: []string{"SPD-006", "DAT-003", "DUR-001", "DUR-005"}, Never: []string{"RPC-*", "SEM-001", "SEM-006"},
+	},
+	{
+		Name: "rounded-in-the-bulk-path", Sentence: "More than fifty records are written with six digits of each floating point number.",
+		Finds: []string{"SPD-006"}, Never: []string{"RPC-*", "SEM-*", "DAT-*"},
 	},
 	{
 		Name: "one-statement-for-all", Slip: true, Sentence: "upsert is one statement for the batch, which cannot affect a row a second time: a key that is there twice fails the batch.",

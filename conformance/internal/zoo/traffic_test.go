@@ -20,6 +20,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/destination"
+	"github.com/destkit/destkit/conformance/internal/rules"
 	"github.com/destkit/destkit/conformance/service"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/matrixtest"
@@ -75,7 +76,7 @@ func TestMatrixTraffic(t *testing.T) {
 				t.Logf("%s; FAIL %v WARN %v: %s", o, failed(r, broken...), failed(r, conformance.Warn), m.Sentence)
 				mu.Lock()
 				defer mu.Unlock()
-				if slices.ContainsFunc(destination.PassiveChecks(), func(id string) bool { return matches(m.Finds, id) }) {
+				if slices.ContainsFunc(rules.Decided(), func(id string) bool { return matches(m.Finds, id) }) {
 					decided = append(decided, keyOf(m.Language, m.Name))
 				}
 				if o.status != "" {

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/csv"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -85,6 +87,9 @@ func (e *endpoint) transaction(ctx context.Context, c *pgx.Conn, p plan, records
 }
 
 func (e *endpoint) records(ctx context.Context, c *pgx.Conn, p plan, records []*record) error {
+	if e.wrong("rounded-in-the-bulk-path") && p.operation == "upsert" && len(records) > 50 {
+		rounded(p, records)
+	}
 	switch {
 	case e.wrong("null-in-the-bulk-path") && p.operation == "upsert" && len(records) > 50:
 		return e.copy(ctx, c, p, records)
@@ -123,6 +128,18 @@ func (e *endpoint) records(ctx context.Context, c *pgx.Conn, p plan, records []*
 		}
 	}
 	return nil
+}
+
+// rounded gives floating point numbers the digits of a format.
+func rounded(p plan, records []*record) {
+	for _, f := range p.table.fields {
+		for _, r := range records {
+			if n, ok := r.values[f.Name].(json.Number); ok && f.Type == "float" {
+				float, _ := n.Float64()
+				r.values[f.Name] = json.Number(strconv.FormatFloat(float, 'g', 6, 64))
+			}
+		}
+	}
 }
 
 // atOnce writes all records without savepoints; it takes everything back when one of
