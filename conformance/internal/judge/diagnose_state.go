@@ -198,6 +198,7 @@ func thereAll(records []*write.Record) func(map[string]write.Observed) bool {
 // heldBack looks whether what was acknowledged is carried out only when others were
 // written behind it, and whether that holds for a new record as well.
 func (sc *Scenario) heldBack(operation string, records []*write.Record, done func(map[string]write.Observed) bool) write.Cause {
+	key := fmt.Sprint(sc.Object.APIName, sc.operationOf(records[0]), sc.Before[records[0].Place()].Count > 0)
 	fill := func(look []*write.Record, done func(map[string]write.Observed) bool) bool {
 		for i := range heldCalls {
 			n := max(1, heldRecords-i*heldRecords) // the first one is large
@@ -208,11 +209,10 @@ func (sc *Scenario) heldBack(operation string, records []*write.Record, done fun
 				return err == nil
 			}
 		}
+		sc.j.atOnce.Store(key, true)
 		return false
 	}
-	key := sc.Object.APIName + " " + operation
 	if _, known := sc.j.atOnce.Load(key); known || !fill(records, done) {
-		sc.j.atOnce.Store(key, true)
 		return write.Cause{}
 	}
 	for range 3 { // one of them may be the last that fits

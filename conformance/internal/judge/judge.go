@@ -20,7 +20,7 @@ type Judge struct {
 	Settled  statuses
 	Overall  overall
 	storedBy sync.Map // object and operation of records that were there
-	atOnce   sync.Map // object and operation of writes that no later ones carry out
+	atOnce   sync.Map // kinds of writes that no later ones carry out
 	exact    sync.Map // values that small batches have stored as they were sent
 	Cat      *conformance.Catalogue
 	Full     []*write.Batch // of the declared size, sent when nothing else is

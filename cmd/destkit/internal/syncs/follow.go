@@ -9,12 +9,11 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/destkit/destkit/internal/pause"
-
 	"github.com/spf13/cobra"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/internal/pause"
 	"github.com/destkit/destkit/server/api"
 )
 
