@@ -267,3 +267,28 @@ func TestCancellingARunThatIsStopped(t *testing.T) {
 	require.Equal(t, "failed", shown.at("data.status"), string(shown.text))
 	require.Equal(t, true, shown.at("data.canceled"))
 }
+
+// TestCancellingARunThatStandsStill: its end counts what was acknowledged before, and the
+// next run sends the rest.
+func TestCancellingARunThatStandsStill(t *testing.T) {
+	w, id := heldWorld(t)
+	var shown *answer
+	over := w.during(12, func() {
+		release, err := w.s.engine.Hold(t.Context())
+		require.NoError(t, err)
+		defer release()
+		path := fmt.Sprintf("/sync_runs/%d", w.do("GET", fmt.Sprintf("/syncs/%d/sync_runs", id), w.key, nil).want(200).id("data.0.id"))
+		w.do("POST", path+"/cancel", w.key, nil).want(200)
+		shown = w.do("GET", path, w.key, nil).want(200)
+	})
+	w.trigger(id)
+	<-over
+	require.NoError(t, w.s.Settle(t.Context()))
+	require.Equal(t, "failed", shown.at("data.status"), string(shown.text))
+	sent := shown.id("data.records_updated")
+	require.Positive(t, sent)
+	require.Less(t, sent, int64(300))
+	require.Empty(t, said(w.audits(id, map[string]any{"ledger_only": true})))
+	require.EqualValues(t, 300-sent, w.runs(id).id("data.records_updated"))
+	require.Empty(t, said(w.audits(id, nil)))
+}

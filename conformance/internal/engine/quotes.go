@@ -53,7 +53,7 @@ func (sched *scheduler) foldQuoted(checks []*conformance.Check) {
 	if n == 1 || !sched.results[checks[0].ID].Findings[0].Quote.Cause && !slices.ContainsFunc(checks, unsteady) {
 		return
 	}
-	bearer := slices.MaxFunc(checks, func(a, b *conformance.Check) int { return sched.bearing(a) - sched.bearing(b) })
+	bearer := slices.MaxFunc(checks, func(a, b *conformance.Check) int { return sched.bearing(a, checks) - sched.bearing(b, checks) })
 	moment := slices.ContainsFunc(checks, unsteady)
 	for _, c := range checks {
 		if c == bearer {
@@ -108,19 +108,23 @@ const (
 var ofSizes = map[string][]string{"body limit": {"SPD-006"}, "parameters of a statement": {"SPD-006"}}
 
 // bearing is how much a failed check says of a defect that several have met: one that
-// gates and fails each time before others, and then one about calls at the same time.
-func (sched *scheduler) bearing(c *conformance.Check) int {
+// gates and fails each time before others, then one about calls at the same time, and of
+// the rest one that builds on none of them.
+func (sched *scheduler) bearing(c *conformance.Check, among []*conformance.Check) int {
 	r, n := sched.results[c.ID], 0
 	if r.Gating {
-		n += 8
+		n += 16
 	}
 	if r.Status == conformance.Fail {
-		n += 4
+		n += 8
 	}
 	if slices.Contains(disturbed, c.ID) {
-		n += 2
+		n += 4
 	}
 	if slices.Contains(ofSizes[r.Findings[0].Quote.Key], c.ID) {
+		n += 2
+	}
+	if needs := sched.suite.needs(c); !slices.ContainsFunc(among, func(o *conformance.Check) bool { return slices.Contains(needs, o.ID) }) {
 		n++
 	}
 	return n

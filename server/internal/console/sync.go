@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"net/url"
 	"strconv"
 
 	"github.com/destkit/destkit/internal/console"
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/controlapi"
 )
 
 // runsPerPage is how many runs the history of a sync lists.
@@ -183,4 +185,20 @@ func (s *site) deleteSync(r *console.Request) (string, error) {
 	}
 	r.Done(fmt.Sprintf("Sync %d is deleted.", id))
 	return fmt.Sprintf("/workspaces/%d", w), nil
+}
+
+// planPage is what a run would do (POST /_control/syncs/{id}/plan).
+type planPage struct {
+	Workspace, Sync int64
+	Full            bool
+	Plan            controlapi.DryRun
+}
+
+func (s *site) plan(r *console.Request) (any, error) {
+	p := planPage{Workspace: r.ID("workspace"), Sync: r.ID("sync"), Full: r.Query("full") == "true"}
+	if _, err := s.Perform(r.Context(), p.Workspace, "fetchSync", map[string]int64{"sync_id": p.Sync}, nil, nil); err != nil {
+		return nil, err // it may be of another workspace
+	}
+	err := s.Control.Do(r.Context(), http.MethodPost, fmt.Sprintf("/_control/syncs/%d/plan", p.Sync), map[string]any{"full": p.Full, "limit": 25}, &p.Plan)
+	return p, err
 }

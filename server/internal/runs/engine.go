@@ -232,6 +232,7 @@ func (e *Engine) run(ctx context.Context, workspaceID, runID int64) error {
 
 // take marks a queued run as working. A run that was cancelled meanwhile is nil.
 func (e *Engine) take(ctx context.Context, workspaceID, runID int64) (y *store.Sync, run *store.SyncRun, err error) {
+	told := func() {}
 	err = e.record(ctx, runID, func(tx *store.Tx) error {
 		if run, err = tx.SyncRun(workspaceID, runID); err != nil {
 			return err
@@ -240,12 +241,20 @@ func (e *Engine) take(ctx context.Context, workspaceID, runID int64) (y *store.S
 			run = nil
 			return nil
 		}
+		if run.Run.Canceled && !e.isCanceled(runID) { // while it was stopped
+			told, err = e.endCanceled(ctx, tx, run)
+			run = nil
+			return err
+		}
 		if y, err = store.Syncs.Read(tx, workspaceID, run.SyncID); err != nil {
 			return err
 		}
 		run.Run.Status = api.RunWorking
 		return store.SyncRuns.Save(tx, run)
 	})
+	if err == nil {
+		told()
+	}
 	return y, run, err
 }
 

@@ -39,7 +39,7 @@ func (e *Engine) Finish(ctx context.Context, y *store.Sync, run *store.SyncRun, 
 			end.run = cmp.Or(end.run, kept)
 			return nil
 		}
-		end.run, end.followers = kept, nil
+		end.run, end.followers, end.canceled = kept, nil, end.canceled || kept.Run.Canceled
 		return end.record(tx)
 	})
 	if err != nil {

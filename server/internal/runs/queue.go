@@ -6,6 +6,8 @@ import (
 
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/sync/executor"
+	"github.com/destkit/destkit/server/internal/sync/ledger"
 )
 
 // Queue creates a run: queued, or skipped while another one is active.
@@ -38,12 +40,30 @@ const CodeCanceled = "CANCELED"
 // CallOff ends a run that is queued or works, in the change that a client has asked for.
 // told tells people and webhooks of the end, when the change is stored.
 func (e *Engine) CallOff(ctx context.Context, tx *store.Tx, run *store.SyncRun) (told func(), err error) {
-	if e.Cancel(run.ID) { // who works on it writes its end
-		return func() {}, nil
+	run.Run.Canceled = true
+	if e.Cancel(run.ID) { // who works on it writes its end, or who resumes it
+		return func() {}, store.SyncRuns.Save(tx, run)
 	}
-	run.Run.Status, run.Run.Canceled = api.RunFailed, true
-	run.Run.ErrorCode, run.Run.ErrorMessage = api.Ptr(CodeCanceled), api.Ptr("The run was cancelled through the API")
-	run.Run.CompletedAt = api.At(e.Clock.Now())
+	return e.endCanceled(ctx, tx, run)
+}
+
+// endCanceled ends a cancelled run that no goroutine works on. It counts what the
+// destination acknowledged before that.
+func (e *Engine) endCanceled(ctx context.Context, tx *store.Tx, run *store.SyncRun) (told func(), err error) {
+	r := &run.Run
+	if r.Status == api.RunWorking {
+		sums, err := e.Ledger().Sync(run.SyncID).Sums(run.ID)
+		if err != nil && !errors.Is(err, ledger.ErrNoRun) {
+			return nil, err
+		}
+		processed := sums.Updated + sums.Failed
+		countersOf(r, executor.Counters{
+			SourceRecords: api.Value(r.SourceRecordCount), SourceUpdates: processed - sums.Deleted, SourceDeletes: sums.Deleted,
+			SourceInvalids: sums.Invalid, Processed: processed, Updated: sums.Updated, Failed: sums.Failed, Invalid: sums.Invalid,
+		})
+	}
+	r.Status, r.CompletedAt = api.RunFailed, api.At(e.Clock.Now())
+	r.ErrorCode, r.ErrorMessage = api.Ptr(CodeCanceled), api.Ptr("The run was cancelled through the API")
 	y, err := store.Syncs.Read(tx, run.WorkspaceID, run.SyncID)
 	if err != nil {
 		return nil, err
