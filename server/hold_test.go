@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -288,7 +289,7 @@ func TestCancellingARunThatStandsStill(t *testing.T) {
 	sent := shown.id("data.records_updated")
 	require.Positive(t, sent)
 	require.Less(t, sent, int64(300))
-	require.Empty(t, said(w.audits(id, map[string]any{"ledger_only": true})))
+	require.NotContains(t, strings.Join(said(w.audits(id, map[string]any{"ledger_only": true})), "\n"), "counter")
 	require.EqualValues(t, 300-sent, w.runs(id).id("data.records_updated"))
 	require.Empty(t, said(w.audits(id, nil)))
 }

@@ -187,3 +187,24 @@ func TestADisturbanceIsOneFinding(t *testing.T) {
 		})
 	}
 }
+
+// TestAConnectionLostBehindAContinue: whichever call of the odd forms loses it.
+func TestAConnectionLostBehindAContinue(t *testing.T) {
+	for lost := 1; ; lost++ {
+		e, calls := newSmall(), 0
+		o := writing(e)
+		o.Select = []string{"HTTP-009"}
+		r, err := Run(t.Context(), Target{Handler: &balancer{small: e, instead: func(http.ResponseWriter, string, string) bool {
+			if calls++; calls == lost {
+				e.answering.Unlock()
+				panic(http.ErrAbortHandler)
+			}
+			return false
+		}}}, o)
+		require.NoError(t, err)
+		require.Empty(t, brokenIn(r), "call %d", lost)
+		if calls < lost {
+			return
+		}
+	}
+}

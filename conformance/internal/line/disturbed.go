@@ -30,9 +30,10 @@ const (
 	FewLostAnswer = 2               // lost connections below that are none
 )
 
-// IsDisturbance reports whether a reply may be one of a disturbance that passes.
+// IsDisturbance reports whether a reply may be one of a disturbance that passes. A
+// connection may be lost behind a 100 Continue as well.
 func IsDisturbance(r *exchange.Reply) bool {
-	return r.Passing() || r.Status == 0 && (r.Kind == wire.KindReset || r.Kind == wire.KindClosed)
+	return r.Passing() || r.Status == 0 && (r.Kind == wire.KindReset || r.Kind == wire.KindClosed || r.Kind == wire.KindTruncated && len(r.Interim) > 0)
 }
 
 // Send makes a call, and makes it again where a disturbance kept it from its answer.
