@@ -134,7 +134,7 @@ matrix-engine:
 	nice -n 10 $(MATRIX) -p 3 -parallel 8 ./cmd/destkit ./server ./server/internal/sync/executor $(call with-matrix,. --exclude-dir=conformance --exclude-dir=xk6)
 
 # The extension of k6 is a module of its own, so that nobody who uses destkit gets k6
-# with it; its go.mod is tidied (cd loadgen/xk6 && go mod tidy) whenever ours changes.
+# with it; its go.mod is tidied (cd loadgen/xk6 && go mod tidy) whenever ours changes: make lint looks.
 k6: ## test the extension of k6, with k6
 	cd loadgen/xk6 && $(GO) vet ./... && $(GO) test -count=1 -timeout 30m ./...
 
@@ -145,6 +145,7 @@ lint: ## check formatting, go vet (as one of the linters) and the linters
 	@test -z "$$(gofmt -l .)" || { echo 'not formatted (make format):'; gofmt -l .; exit 1; }
 	$(GO) run $(GOLANGCI_LINT) run ./...
 	cd deploy/release && $(GO) run $(GOLANGCI_LINT) run ./...
+	cd loadgen/xk6 && $(GO) list -deps ./... >/dev/null
 
 format: ## format the source
 	gofmt -w .

@@ -246,7 +246,7 @@ Feature: Speed and limits
     Given a destination that takes 1 record in a batch, 2 batches at once and 100000 records per second
     And each batch takes 50 ms
     And call 1 of sync_batch is answered with status 500 and X-RateLimit-Limit "5"
-    And a sync of 9 records with operation "upsert"
+    And a sync of 14 records with operation "upsert"
     When the sync runs
     Then no second after X-RateLimit-Limit "5" brings more than 5 calls
 

@@ -163,10 +163,10 @@ func (w *watch) Expect(down bool) {
 
 // lost reports whether a call ended as one to a process that is gone does.
 func lost(got *wire.Reply, req Request) bool {
-	if got.Status != 0 || req.CutAtOnce || req.CutReply > 0 || req.CutRequest > 0 || req.Plain || req.URL != "" {
+	if got.Status != 0 && got.Kind != wire.KindTruncated || req.CutAtOnce || req.CutReply > 0 || req.CutRequest > 0 || req.Plain || req.URL != "" {
 		return false
 	}
-	return got.Kind == wire.KindRefused || got.Kind == wire.KindReset || got.Kind == wire.KindClosed || got.Kind == wire.KindTimeout
+	return slices.Contains([]wire.Kind{wire.KindRefused, wire.KindReset, wire.KindClosed, wire.KindTruncated, wire.KindTimeout}, got.Kind)
 }
 
 // away decides whether a lost call is part of an outage, and waits for its end.

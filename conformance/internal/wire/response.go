@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -94,8 +95,16 @@ func eofInside(err error, inside bool) error {
 	return err
 }
 
+// shownLines is how many header lines are kept of a head that is wrong or has no end.
+const shownLines = 50
+
 // head reads one status line and its header lines into r.
 func (h *headReader) head(r *Reply) {
+	defer func() {
+		if r.Header == nil {
+			r.RawHeaders = slices.Clone(r.RawHeaders[:min(len(r.RawHeaders), shownLines)])
+		}
+	}()
 	r.Proto, r.Status = parseStatusLine(h.line())
 	h.fields(&r.RawHeaders)
 	r.Header = canonical(r.RawHeaders)

@@ -77,6 +77,7 @@ func TestResponses(t *testing.T) {
 			require.Equal(t, test.framing, r.Framing)
 			require.Equal(t, test.kind == KindNone, r.OK())
 			require.Equal(t, string(test.kind), r.Exchange().Kind)
+			require.LessOrEqual(t, len(r.RawHeaders), shownLines)
 			if test.kind == KindNone {
 				require.NoError(t, r.Err)
 				require.Empty(t, r.Exchange().Error)
