@@ -20,15 +20,30 @@ type Check struct {
 	Authority []Authority `json:"authority"`
 	Sections  []string    `json:"sections"`
 	Area      string      `json:"area"`
-	Reason    string      `json:"reason"` // why it matters to a sync
-	Cause     string      `json:"cause"`
-	Fix       string      `json:"fix"`
-	Good      string      `json:"good"` // a good and a bad exchange
-	Bad       string      `json:"bad"`
-	Needs     []string    `json:"needs"`
+	Explanation
+	Needs []string `json:"needs"`
 	// Evidence is what a PASS must rest on: at least one of each kind.
 	Evidence []Evidence `json:"evidence,omitempty"`
+	Conditions
+	Place
+	Number int    `json:"-"` // its place in the catalogue, from 1
+	Own    bool   `json:"-"` // one of the author's
+	Source string `json:"-"` // a feature of this scenario only
+	tables []table
+}
 
+// Explanation says of a rule why it matters to a sync, why an endpoint breaks it, what to
+// do, and shows a good and a bad exchange.
+type Explanation struct {
+	Reason string `json:"reason"`
+	Cause  string `json:"cause"`
+	Fix    string `json:"fix"`
+	Good   string `json:"good"`
+	Bad    string `json:"bad"`
+}
+
+// Conditions are what a check needs of a run, and what it does to it.
+type Conditions struct {
 	Write            bool   `json:"write"`             // writes records
 	WriteOptional    bool   `json:"write_optional"`    // sees more with writes
 	ReadbackRequired bool   `json:"readback_required"` // undecidable without read-back
@@ -43,19 +58,16 @@ type Check struct {
 	Acquit           bool   `json:"acquit"`  // a second run may acquit
 	Records          int    `json:"records"` // at most, for each object
 	// Differs are the named differences of the live dialect that the check meets.
-	Differs []string `json:"differs,omitempty"`
+	Differs     []string `json:"differs,omitempty"`
+	FirstObject bool     `json:"-"` // one named object is enough
+}
 
+// Place is where a check stands, and what stands there.
+type Place struct {
 	File  string   `json:"file"`
 	Line  int      `json:"line"`
 	Steps []string `json:"steps"`
 	Text  string   `json:"text"` // the scenario in Gherkin
-
-	Number int `json:"-"` // its place in the catalogue, from 1
-	// FirstObject: one named object is enough. Own: it is one of the author's.
-	FirstObject bool   `json:"-"`
-	Own         bool   `json:"-"`
-	Source      string `json:"-"` // a feature of this scenario only
-	tables      []table
 }
 
 // table is what stands below a step.
@@ -75,7 +87,7 @@ func (c *Check) cut(s *messages.Scenario, background string, lines []string) {
 
 func newCheck(file string, f *messages.Feature, s *messages.Scenario, own bool) (*Check, error) {
 	c := &Check{
-		Title: s.Name, Area: f.Name, File: file, Line: int(s.Location.Line), Own: own,
+		Title: s.Name, Area: f.Name, Place: Place{File: file, Line: int(s.Location.Line)}, Own: own,
 		Level: Info, Needs: []string{}, Sections: []string{}, Authority: []Authority{},
 	}
 	for _, step := range s.Steps {

@@ -3,7 +3,11 @@ package conformance
 import "github.com/destkit/destkit/conformance/internal/wire"
 
 // Sight is an exchange between two others, as a proxy or a recording saw it.
-type Sight = wire.Sight
+type (
+	Sight  = wire.Sight
+	Asked  = wire.Asked
+	Timing = wire.Timing
+)
 
 // HeaderLine is one header line of a Sight.
 type HeaderLine = wire.Header

@@ -174,19 +174,19 @@ func TestPermissions(t *testing.T) {
 		decider string // "" when it may run
 	}{
 		{"a reading check", conformance.Check{}, conformance.Options{}, ""},
-		{"writes", conformance.Check{Write: true}, conformance.Options{}, "--write"},
-		{"writes, permitted", conformance.Check{Write: true}, writes, ""},
-		{"optional writes", conformance.Check{WriteOptional: true}, conformance.Options{}, ""},
-		{"read-back", conformance.Check{Write: true, ReadbackRequired: true}, writes, "readback"},
-		{"read-back, there", conformance.Check{Write: true, ReadbackRequired: true}, reads, ""},
-		{"read-back that only helps", conformance.Check{Write: true, ReadbackDecides: true}, writes, ""},
-		{"hook", conformance.Check{Hook: "restart"}, conformance.Options{}, "hook restart"},
-		{"another hook", conformance.Check{Hook: "restart"}, conformance.Options{Hooks: conformance.Hooks{RotateToken: there}}, "hook restart"},
-		{"hook, there", conformance.Check{Hook: "restart"}, conformance.Options{Hooks: conformance.Hooks{Restart: there}}, ""},
-		{"load", conformance.Check{Load: true}, conformance.Options{}, "--load"},
-		{"load, permitted", conformance.Check{Load: true}, conformance.Options{Load: true}, ""},
-		{"probe", conformance.Check{Probe: true}, conformance.Options{}, "--probe-plain-http"},
-		{"probe, permitted", conformance.Check{Probe: true}, conformance.Options{ProbePlainHTTP: 80}, ""},
+		{"writes", conformance.Check{Conditions: conformance.Conditions{Write: true}}, conformance.Options{}, "--write"},
+		{"writes, permitted", conformance.Check{Conditions: conformance.Conditions{Write: true}}, writes, ""},
+		{"optional writes", conformance.Check{Conditions: conformance.Conditions{WriteOptional: true}}, conformance.Options{}, ""},
+		{"read-back", conformance.Check{Conditions: conformance.Conditions{Write: true, ReadbackRequired: true}}, writes, "readback"},
+		{"read-back, there", conformance.Check{Conditions: conformance.Conditions{Write: true, ReadbackRequired: true}}, reads, ""},
+		{"read-back that only helps", conformance.Check{Conditions: conformance.Conditions{Write: true, ReadbackDecides: true}}, writes, ""},
+		{"hook", conformance.Check{Conditions: conformance.Conditions{Hook: "restart"}}, conformance.Options{}, "hook restart"},
+		{"another hook", conformance.Check{Conditions: conformance.Conditions{Hook: "restart"}}, conformance.Options{Hooks: conformance.Hooks{RotateToken: there}}, "hook restart"},
+		{"hook, there", conformance.Check{Conditions: conformance.Conditions{Hook: "restart"}}, conformance.Options{Hooks: conformance.Hooks{Restart: there}}, ""},
+		{"load", conformance.Check{Conditions: conformance.Conditions{Load: true}}, conformance.Options{}, "--load"},
+		{"load, permitted", conformance.Check{Conditions: conformance.Conditions{Load: true}}, conformance.Options{Load: true}, ""},
+		{"probe", conformance.Check{Conditions: conformance.Conditions{Probe: true}}, conformance.Options{}, "--probe-plain-http"},
+		{"probe, permitted", conformance.Check{Conditions: conformance.Conditions{Probe: true}}, conformance.Options{ProbePlainHTTP: 80}, ""},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -18,11 +18,11 @@ import (
 // sight is a call with a response, as a proxy has seen them.
 func sight(n int, at time.Duration, method, params, response string) *conformance.Sight {
 	return &conformance.Sight{
-		Number: n, Started: time.Date(2026, 3, 4, 9, 30, 0, 0, time.UTC).Add(at), Total: time.Millisecond,
-		Method: "POST", Target: "/", URL: "https://a.example/",
-		RequestHeader: []conformance.HeaderLine{{Name: "Authorization", Value: "Bearer s3cret-token"}, {Name: "Content-Type", Value: "application/json"}},
-		RequestBody:   fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%q,"params":%s,"id":"7"}`, method, params),
-		Raw:           []byte(response),
+		Number: n, Timing: conformance.Timing{Started: time.Date(2026, 3, 4, 9, 30, 0, 0, time.UTC).Add(at), Total: time.Millisecond},
+		Asked: conformance.Asked{Method: "POST", Target: "/", URL: "https://a.example/",
+			RequestHeader: []conformance.HeaderLine{{Name: "Authorization", Value: "Bearer s3cret-token"}, {Name: "Content-Type", Value: "application/json"}},
+			RequestBody:   fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%q,"params":%s,"id":"7"}`, method, params)},
+		Raw: []byte(response),
 	}
 }
 

@@ -59,7 +59,7 @@ func (s *session) suite() *engine.Suite {
 	return &engine.Suite{
 		Name: conformance.SuiteDestination, Target: s.Redactor.String(s.Target.URL), Catalogue: s.Cat, Steps: judge.Definitions(), Secrets: s.Redactor,
 		Symptoms: true, Permitted: s.Permitted, Needs: s.needs, Objects: s.Chosen,
-		NewActor: s.newActor, Open: s.open, Overall: s.brokenOverall, Settled: s.Settled.Settle, CleanUp: s.CleanUp, Finish: s.conclude,
+		Stages: engine.Stages{Open: s.open, NewActor: s.newActor, Settled: s.Settled.Settle, CleanUp: s.CleanUp, Overall: s.brokenOverall, Finish: s.conclude},
 	}
 }
 

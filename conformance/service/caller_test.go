@@ -61,11 +61,11 @@ func blamed(t *testing.T, calls []seen) map[string]bool {
 			params = fmt.Sprintf(`{"sync_plan":{"sync_id":7,"sync_run_id":%d},"records":[%s]}`, c.run, strings.Join(records, ","))
 		}
 		x := &conformance.Sight{
-			Number: i + 1, Started: at(c.came), Total: time.Duration(c.lasts) * time.Millisecond, CallerLeft: time.Duration(c.left) * time.Millisecond,
+			Number: i + 1, Timing: conformance.Timing{Started: at(c.came), Total: time.Duration(c.lasts) * time.Millisecond}, CallerLeft: time.Duration(c.left) * time.Millisecond,
 			Peer: c.peer, Opened: at(c.opened), Reused: c.reused, Ended: new(atomic.Bool),
-			Method: http.MethodPost, Target: "/", URL: "https://endpoint.example/",
-			RequestBody: fmt.Appendf(nil, `{"jsonrpc":"2.0","id":"%d","method":%q,"params":%s}`, i, method, params),
-			Status:      http.StatusOK, Proto: "HTTP/1.1", Body: fmt.Appendf(nil, `{"jsonrpc":"2.0","id":"%d","result":%s}`, i, result),
+			Asked: conformance.Asked{Method: http.MethodPost, Target: "/", URL: "https://endpoint.example/",
+				RequestBody: fmt.Appendf(nil, `{"jsonrpc":"2.0","id":"%d","method":%q,"params":%s}`, i, method, params)},
+			Status: http.StatusOK, Proto: "HTTP/1.1", Body: fmt.Appendf(nil, `{"jsonrpc":"2.0","id":"%d","result":%s}`, i, result),
 		}
 		x.Ended.Store(c.ended)
 		if c.limit > 0 {
@@ -230,9 +230,9 @@ func TestNoReportShowsTheQueryOfACall(t *testing.T) {
 	require.NoError(t, err)
 	for i, target := range []string{"/?api_key=QSECRET&pin=42x", "/list_objects?QSECRET==", "/other?k=$DESTKIT_QUERY_K", "/?a=b=42x"} {
 		x := &conformance.Sight{
-			Number: i + 1, Method: http.MethodPost, Target: target, URL: "https://endpoint.example" + target,
-			RequestBody: []byte(`{"jsonrpc":"2.0","id":"1","method":"list_objects","params":7}`),
-			Status:      http.StatusOK, Proto: "HTTP/1.1", Body: []byte(`{"jsonrpc":"2.0","id":"1","result":{"seen":"QSECRET"}}`),
+			Number: i + 1, Asked: conformance.Asked{Method: http.MethodPost, Target: target, URL: "https://endpoint.example" + target,
+				RequestBody: []byte(`{"jsonrpc":"2.0","id":"1","method":"list_objects","params":7}`)},
+			Status: http.StatusOK, Proto: "HTTP/1.1", Body: []byte(`{"jsonrpc":"2.0","id":"1","result":{"seen":"QSECRET"}}`),
 		}
 		judged := passive.Observe(x)
 		caller.Observe(x, http.StatusOK)
@@ -280,7 +280,7 @@ func TestWhatIsNoCallIsNotJudged(t *testing.T) {
 			caller, err := service.NewCaller(url, passive.Secrets(), conformance.Options{})
 			require.NoError(t, err)
 			x := &conformance.Sight{
-				Number: 1, Method: c.method, Target: c.target, URL: "https://endpoint.example" + c.target, RequestBody: []byte(c.body),
+				Number: 1, Asked: conformance.Asked{Method: c.method, Target: c.target, URL: "https://endpoint.example" + c.target, RequestBody: []byte(c.body)},
 				Status: http.StatusOK, Proto: "HTTP/1.1", Header: []conformance.HeaderLine{{Name: "Content-Type", Value: "application/json"}}, Body: []byte(c.answer),
 			}
 			judged := passive.Observe(x)

@@ -120,13 +120,16 @@ func (r *run) suite() *engine.Suite {
 		Name: conformance.SuiteService, Target: r.target.BaseURL, Catalogue: catalogue(), Steps: steps(), Secrets: r.secrets,
 		Permitted: r.permitted, Known: r.known,
 		// Where no one moves a clock those that wait disturb no others.
-		Waits:  func(c *conformance.Check) bool { return r.waitReason(c) != "" },
-		Before: func(c *conformance.Check) error { return r.announce(c.ID) },
-		NewActor: func(ctx context.Context, found *engine.Findings) (any, func() error) {
-			sc := newScenario(ctx, r, found)
-			return sc, sc.end
+		Waits: func(c *conformance.Check) bool { return r.waitReason(c) != "" },
+		Stages: engine.Stages{
+			Open:   r.open,
+			Before: func(c *conformance.Check) error { return r.announce(c.ID) },
+			NewActor: func(ctx context.Context, found *engine.Findings) (any, func() error) {
+				sc := newScenario(ctx, r, found)
+				return sc, sc.end
+			},
+			Finish: r.finish,
 		},
-		Open: r.open, Finish: r.finish,
 	}
 }
 

@@ -200,7 +200,10 @@ func (e *harIn) sight(n int) (s *conformance.Sight, whole bool, err error) {
 	if _, err := url.Parse(e.Request.URL); err != nil && !strings.HasPrefix(e.Request.URL, "$") {
 		return nil, false, errors.New("request.url does not parse")
 	}
-	s = &conformance.Sight{Number: n + 1, Method: e.Request.Method, URL: e.Request.URL, Target: targetOf(e.Request.URL), CallerLeft: fromMS(e.Left), RequestHeader: realHeaders(e.Request.Headers), Decoded: true}
+	s = &conformance.Sight{
+		Number: n + 1, CallerLeft: fromMS(e.Left), Decoded: true,
+		Asked: conformance.Asked{Method: e.Request.Method, URL: e.Request.URL, Target: targetOf(e.Request.URL), RequestHeader: realHeaders(e.Request.Headers)},
+	}
 	if e.Started != nil {
 		if s.Started, err = time.Parse(time.RFC3339Nano, *e.Started); err != nil {
 			return nil, false, fmt.Errorf("startedDateTime %.40q is no time of RFC 3339", *e.Started)

@@ -180,8 +180,8 @@ func (c *pair) newExchange(h *requestHead) *exchange {
 	x := &exchange{method: h.method}
 	x.parts.Store(2)
 	x.sight = conformance.Sight{
-		Number: int(c.p.numbers.Add(1)), Started: time.Now(), Reused: c.calls > 0, Peer: c.peer, Opened: c.opened, Ended: c.ended,
-		Method: h.method, Target: h.target, URL: c.p.shownURL(h.target), RequestHeader: h.header,
+		Number: int(c.p.numbers.Add(1)), Timing: conformance.Timing{Started: time.Now()}, Reused: c.calls > 0, Peer: c.peer, Opened: c.opened, Ended: c.ended,
+		Asked: conformance.Asked{Method: h.method, Target: h.target, URL: c.p.shownURL(h.target), RequestHeader: h.header},
 	}
 	return x
 }

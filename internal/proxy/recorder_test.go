@@ -22,9 +22,10 @@ import (
 // observed shows a recorder a call whose request has a body of about that many bytes.
 func observed(r *proxy.Recorder, number, size int) {
 	r.Observe(&proxy.Seen{Sight: &conformance.Sight{
-		Number: number, Started: time.Date(2026, 3, 4, 9, 30, number, 0, time.UTC), Total: time.Millisecond, Method: "POST", Target: "/", URL: "https://a.example/",
-		RequestBody: fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"list_objects","params":{"x":%q},"id":"%d"}`, strings.Repeat("x", size), number),
-		Raw:         []byte("HTTP/1.1 204 No Content\r\n\r\n"),
+		Number: number, Timing: conformance.Timing{Started: time.Date(2026, 3, 4, 9, 30, number, 0, time.UTC), Total: time.Millisecond},
+		Asked: conformance.Asked{Method: "POST", Target: "/", URL: "https://a.example/",
+			RequestBody: fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"list_objects","params":{"x":%q},"id":"%d"}`, strings.Repeat("x", size), number)},
+		Raw: []byte("HTTP/1.1 204 No Content\r\n\r\n"),
 	}})
 }
 

@@ -100,8 +100,8 @@ func readJournal(br *bufio.Reader, each func(*conformance.Sight) error) (skipped
 // sightOf makes of a record what was seen; whole is false where a body is cut.
 func sightOf(x *conformance.Exchange) (s *conformance.Sight, whole bool, err error) {
 	s = &conformance.Sight{
-		Number: x.ID, Started: x.Started, Total: fromMS(x.DurationMS), CallerLeft: fromMS(x.CallerLeftMS), Reused: x.ReusedConnection,
-		Method: x.Request.Method, URL: x.Request.URL, Target: targetOf(x.Request.URL), RequestHeader: x.Request.Header, Decoded: true,
+		Number: x.ID, Timing: conformance.Timing{Started: x.Started, Total: fromMS(x.DurationMS)}, CallerLeft: fromMS(x.CallerLeftMS), Reused: x.ReusedConnection,
+		Asked: conformance.Asked{Method: x.Request.Method, URL: x.Request.URL, Target: targetOf(x.Request.URL), RequestHeader: x.Request.Header}, Decoded: true,
 	}
 	if s.Method == "" {
 		return nil, false, errors.New("exchange.request.method is missing")

@@ -62,7 +62,7 @@ func TestRunScenario(t *testing.T) {
 		"the opposite of an unsure": {"Then it does not bind", "it does not bind", conformance.NotApplicable, "nothing of that kind", []string{"does not bind"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			check := &conformance.Check{ID: "AAA-001", File: "a.feature", Source: "Feature: F\nScenario: S\n" + c.steps + "\n"}
+			check := &conformance.Check{ID: "AAA-001", Source: "Feature: F\nScenario: S\n" + c.steps + "\n", Place: conformance.Place{File: "a.feature"}}
 			for range 2 { // the second run knows which definitions the first one has used
 				d := &diary{}
 				out := runScenario(t.Context(), check, steps, d, c.negated)

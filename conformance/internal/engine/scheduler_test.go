@@ -60,7 +60,7 @@ func TestASkippedNeedDoesNotBlock(t *testing.T) {
 }
 
 func TestOrderOfChecks(t *testing.T) {
-	plain, alone, needy := &conformance.Check{ID: "AAA-001"}, &conformance.Check{ID: "BBB-001", Alone: true}, &conformance.Check{ID: "CCC-001", Needs: []string{"AAA-001"}}
+	plain, alone, needy := &conformance.Check{ID: "AAA-001"}, &conformance.Check{ID: "BBB-001", Conditions: conformance.Conditions{Alone: true}}, &conformance.Check{ID: "CCC-001", Needs: []string{"AAA-001"}}
 	sched := newScheduler(&Suite{}, &conformance.Options{}, []*conformance.Check{alone, plain, needy})
 	want := func(c *conformance.Check, kind turn) {
 		t.Helper()
@@ -88,9 +88,9 @@ func TestOrderOfChecks(t *testing.T) {
 func TestWaitersHaveRoomOfTheirOwn(t *testing.T) {
 	var checks []*conformance.Check
 	for n := range parallelWaits + 1 {
-		checks = append(checks, &conformance.Check{ID: fmt.Sprintf("AAA-%03d", n), Clock: true, Alone: true})
+		checks = append(checks, &conformance.Check{ID: fmt.Sprintf("AAA-%03d", n), Conditions: conformance.Conditions{Clock: true, Alone: true}})
 	}
-	plain, alone := &conformance.Check{ID: "BBB-001"}, &conformance.Check{ID: "BBB-002", Alone: true}
+	plain, alone := &conformance.Check{ID: "BBB-001"}, &conformance.Check{ID: "BBB-002", Conditions: conformance.Conditions{Alone: true}}
 	sched := newScheduler(&Suite{}, &conformance.Options{}, append([]*conformance.Check{plain, alone}, checks...))
 	sched.suite.Waits = func(c *conformance.Check) bool { return c.Clock }
 	want := func(c *conformance.Check, kind turn) {
@@ -161,13 +161,13 @@ type scripted struct {
 }
 
 func (v *scripted) suite() *Suite {
-	return &Suite{Before: func(c *conformance.Check) error {
+	return &Suite{Stages: Stages{Before: func(c *conformance.Check) error {
 		v.mu.Lock()
 		defer v.mu.Unlock()
 		status := v.verdicts[c.ID][0]
 		v.verdicts[c.ID] = v.verdicts[c.ID][1:]
 		return Outcome(status, "", "as written down")
-	}}
+	}}}
 }
 
 // TestUndecidedIsRunAgainAlone: where calls disturb each other, what was undecided
@@ -185,7 +185,7 @@ func TestUndecidedIsRunAgainAlone(t *testing.T) {
 		"nothing disturbs":        {[]conformance.Status{conformance.Pass}, []conformance.Status{conformance.Inconclusive}, []conformance.Status{conformance.Pass, conformance.Inconclusive}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			checks := []*conformance.Check{{ID: "AAA-001", Level: conformance.Must, Write: true}, {ID: "BBB-001", Level: conformance.Must, Write: true}}
+			checks := []*conformance.Check{{ID: "AAA-001", Level: conformance.Must, Conditions: conformance.Conditions{Write: true}}, {ID: "BBB-001", Level: conformance.Must, Conditions: conformance.Conditions{Write: true}}}
 			var last conformance.Progress
 			runs := &scripted{verdicts: map[string][]conformance.Status{"AAA-001": c.unsteady, "BBB-001": c.undecided}}
 			sched := newScheduler(runs.suite(), &conformance.Options{Profile: conformance.ProfileStrict, Progress: func(p conformance.Progress) { last = p }}, checks)

@@ -46,23 +46,28 @@ type Suite struct {
 	Needs func(*conformance.Check) []string
 	// Objects are what a check of each object looks at, one after the other. It may be nil.
 	Objects func() []string
-	// Before is called before each scenario, to journal what it will make; an error
-	// is one of the judge. It may be nil.
-	Before func(*conformance.Check) error
 	// Known gives the name of a difference by which a failure of the check was to
 	// be expected, which is then WAIVED; "" is none. It may be nil.
 	Known func(*conformance.Check) string
 	// Waits reports which checks mostly wait in this run, and disturb no other check: they
 	// run side by side, also those that would else run alone. It may be nil.
 	Waits func(*conformance.Check) bool
-	// NewActor makes the actor of one scenario. The function that comes back undoes
-	// what the scenario began, also when the run was interrupted. Its error takes the
-	// place of a PASS, and an Outcome that of any other.
-	NewActor func(ctx context.Context, found *Findings) (actor any, end func() error)
+	Stages
+}
+
+// Stages are what a suite does at each stage of a run, in this order.
+type Stages struct {
 	// Open looks whether there is something to judge by the checks of the run. When it
 	// is not ready no check runs; what stands against it goes into the problems of the
 	// report.
 	Open func(ctx context.Context, r *conformance.Report, checks []*conformance.Check) (ready bool, err error)
+	// Before is called before each scenario, to journal what it will make; an error
+	// is one of the judge. It may be nil.
+	Before func(*conformance.Check) error
+	// NewActor makes the actor of one scenario. The function that comes back undoes
+	// what the scenario began, also when the run was interrupted. Its error takes the
+	// place of a PASS, and an Outcome that of any other.
+	NewActor func(ctx context.Context, found *Findings) (actor any, end func() error)
 	// Settled gets the final result of each check, before those that are Last begin. It may
 	// be nil.
 	Settled func(*conformance.CheckResult)

@@ -127,9 +127,9 @@ func (s *Session) sendOnce(ctx context.Context, check string, req Request) (*exc
 	got := to.Do(ctx, wire.Call{
 		Check: check, RPC: req.Method, ID: req.ID, HTTPMethod: req.HTTPMethod, URL: req.URL, Header: header,
 		Body: body, Chunked: req.Chunked, ExpectContinue: req.Expect, Timeout: req.timeout,
-		Plain: req.Plain, Address: address,
 		FreshConn: req.Fresh || req.refusedEarly(), Conn: req.Conn, Records: req.Records,
-		CutAfterRequest: req.CutAtOnce, CutResponseAfter: req.CutReply, CutRequestAfter: req.CutRequest,
+		Detour: wire.Detour{Plain: req.Plain, Address: address},
+		Cut:    wire.Cut{CutAfterRequest: req.CutAtOnce, CutResponseAfter: req.CutReply, CutRequestAfter: req.CutRequest},
 	})
 	if over(ctx) {
 		return nil, Overtime(ctx)

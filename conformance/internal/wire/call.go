@@ -45,18 +45,25 @@ type Call struct {
 	FreshConn bool
 	// Conn carries the call over exactly this connection, without fallback.
 	Conn *Conn
-	// Plain sends plain HTTP whatever the scheme; Address dials this host:port
-	// instead of the URL's, the Host header stays.
-	Plain   bool
-	Address string
-	// CutAfterRequest closes the connection once the request is written.
-	CutAfterRequest bool
-	// CutResponseAfter closes after that many bytes of the response, head
-	// included, CutRequestAfter after that many bytes of the body; 0: never.
-	CutResponseAfter int
-	CutRequestAfter  int
+	Detour
+	Cut
 	// Records is the number of records carried, for the limiter.
 	Records int
+}
+
+// Detour leads a call elsewhere than its URL says: Plain sends plain HTTP whatever the
+// scheme; Address dials this host:port, the Host header stays.
+type Detour struct {
+	Plain   bool
+	Address string
+}
+
+// Cut breaks a call off. CutAfterRequest closes the connection once the request is
+// written, CutResponseAfter after that many bytes of the response, head included,
+// CutRequestAfter after that many bytes of the body; 0: never.
+type Cut struct {
+	CutAfterRequest                   bool
+	CutResponseAfter, CutRequestAfter int
 }
 
 // request is a call made ready to be written.

@@ -79,37 +79,52 @@ type Reply struct {
 	RawHeaders []Header
 	// Interim are the statuses of the 1xx responses before the final one.
 	Interim []int
+	Content
+	Kind Kind
+	// Err is nil exactly when Kind is KindNone.
+	Err error
+	Timing
+	// Received counts the bytes of the response, head included.
+	Received int64
+	Carrier
+	// Request is the body as sent, without redaction.
+	Request []byte
+
+	budget *budget
+	record func() Exchange
+}
+
+// Content is the body of a reply.
+type Content struct {
 	// Framing of the body: none, length, chunked or close.
 	Framing string
 	// Raw is the body as received without chunk framing, Body the same without
 	// content encoding. They share memory when there is none, and Body is Raw
 	// when the encoding lies. Of a body that is too large the beginning stays.
 	Raw, Body []byte
-	Kind      Kind
-	// Err is nil exactly when Kind is KindNone.
-	Err error
-	// Started is when dialling or sending began. FirstByte counts from there to
-	// the first byte of the response, Dial to the usable connection (0 when
-	// reused), Total to the end; MaxGap is the longest pause in the body.
+	// Unread: the body has a coding that this program does not know, and that the
+	// caller offered.
+	Unread  bool
+	partial []byte // what could be decoded of a body that could not be to its end
+}
+
+// Timing says when a call was made, and how long each part took. Started is when dialling
+// or sending began. FirstByte counts from there to the first byte of the response, Dial to
+// the usable connection (0 when reused), Total to the end; MaxGap is the longest pause in
+// the body. 0 where it is not known.
+type Timing struct {
 	Started                        time.Time
 	Dial, FirstByte, Total, MaxGap time.Duration
-	// Received counts the bytes of the response, head included.
-	Received int64
+}
+
+// Carrier is what became of the connection that carried a call.
+type Carrier struct {
 	// Reused reports whether a kept-alive connection carried the call, Retried that
 	// such a one was dead and a fresh one took over.
 	Reused, Retried bool
 	// CloseAnnounced reports whether the endpoint said that it closes, ConnClosed
 	// that the connection has ended or will.
 	CloseAnnounced, ConnClosed bool
-	// Unread: the body has a coding that this program does not know, and that the
-	// caller offered.
-	Unread bool
-	// Request is the body as sent, without redaction.
-	Request []byte
-
-	partial []byte // what could be decoded of a body that could not be to its end
-	budget  *budget
-	record  func() Exchange
 }
 
 // OK reports whether a complete HTTP response was received. Its content encoding

@@ -110,7 +110,7 @@ func TestTreesStayWithinMemory(t *testing.T) {
 
 	// The budget of the client bounds all trees together.
 	medium := []byte("[" + strings.Repeat("[],", 150_000) + "[]]")
-	r := &Reply{Body: medium, budget: &budget{max: 60 << 20}}
+	r := &Reply{Content: Content{Body: medium}, budget: &budget{max: 60 << 20}}
 	var kept []*Node
 	for {
 		n, err := r.JSON()

@@ -129,11 +129,11 @@ func TestOverTLS(t *testing.T) {
 		url := rawServer(t, answer(ok("plain"), false))
 		addr := strings.TrimSuffix(strings.TrimPrefix(url, "http://"), "/rpc")
 		c := newClient(t, Options{URL: "https://localhost:" + port + "/a", TLS: &tls.Config{RootCAs: roots}})
-		r := c.Do(t.Context(), Call{Plain: true, Address: addr})
+		r := c.Do(t.Context(), Call{Detour: Detour{Plain: true, Address: addr}})
 		require.NoError(t, r.Err)
 		require.Equal(t, "plain", string(r.Body))
 		require.Contains(t, r.Exchange().Request.Header, Header{"Host", "localhost:" + port})
-		require.Equal(t, 400, c.Do(t.Context(), Call{Plain: true}).Status, "the endpoint speaks TLS only")
+		require.Equal(t, 400, c.Do(t.Context(), Call{Detour: Detour{Plain: true}}).Status, "the endpoint speaks TLS only")
 		url = rawServer(t, func(_ int, conn *net.TCPConn, br *bufio.Reader) {
 			_, _ = br.ReadByte()
 			_, _ = io.WriteString(conn, "HTTP/1.1 400 Bad Request\r\n\r\n")

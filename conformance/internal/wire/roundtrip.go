@@ -19,7 +19,7 @@ const continueWait = time.Second
 // complete, at the call's deadline, or when ctx ends; it never panics on what
 // a peer sends.
 func (c *Client) Do(ctx context.Context, call Call) *Reply {
-	r := &Reply{Request: call.Body, Started: time.Now(), budget: &c.budget}
+	r := &Reply{Request: call.Body, Timing: Timing{Started: time.Now()}, budget: &c.budget}
 	q, err := c.prepare(&call)
 	if err != nil {
 		r.Err = &Error{Kind: KindInvalid, Op: "prepare call", Err: err}
@@ -66,7 +66,7 @@ func (c *Client) send(ctx context.Context, q *request, r *Reply) error {
 		err = c.exchange(ctx, q, r, conn, deadline)
 	}
 	if err != nil && r.Reused && r.Received == 0 && c.mayRetry(q, err) {
-		*r = Reply{Request: r.Request, Started: r.Started, budget: r.budget, Retried: true}
+		*r = Reply{Request: r.Request, Timing: Timing{Started: r.Started}, budget: r.budget, Carrier: Carrier{Retried: true}}
 		if conn, err = c.dialTimed(ctx, q, r); err == nil {
 			err = c.exchange(ctx, q, r, conn, deadline)
 		}

@@ -22,11 +22,8 @@ import (
 // proxy, or a recording. Its bytes are not changed and not kept by the judge.
 type Sight struct {
 	// Number is that of the exchange, from 1 in the order of the requests.
-	Number  int
-	Started time.Time
-	// FirstByte and Total count from Started, in whole exchanges; MaxGap is the
-	// longest pause in the body. 0 where it is not known.
-	FirstByte, Total, MaxGap time.Duration
+	Number int
+	Timing
 	// CallerLeft is when the caller ended its side of the connection, counted from
 	// Started; 0 where it stayed to the end.
 	CallerLeft time.Duration
@@ -39,13 +36,7 @@ type Sight struct {
 	// Ended is set once the endpoint has ended the connection, or made it useless, while
 	// the caller still had it; nil where that is not known.
 	Ended *atomic.Bool
-
-	// Method, Target and RequestHeader are those of the request line and its
-	// header; URL is the address as a report may show it, before redaction.
-	Method, Target, URL string
-	RequestHeader       []Header
-	// RequestBody is without the framing of HTTP.
-	RequestBody []byte
+	Asked
 
 	// Raw are the bytes of the response as they were on the wire, from the status
 	// line on. Nil where only its parts are known: then Status, Proto, Header and
@@ -60,6 +51,15 @@ type Sight struct {
 	// Err is what ended the exchange before the response was complete; nil when
 	// the connection lasted, or ended in good order.
 	Err error
+}
+
+// Asked is the request of an exchange. Method, Target and RequestHeader are those of the
+// request line and its header; URL is the address as a report may show it, before
+// redaction; RequestBody is without the framing of HTTP.
+type Asked struct {
+	Method, Target, URL string
+	RequestHeader       []Header
+	RequestBody         []byte
 }
 
 // Viewer makes replies of what others exchanged.
@@ -78,8 +78,7 @@ func NewViewer(secrets *Redactor, spare func()) *Viewer {
 // wrong with it is the Kind and the Err of the reply. It shares the memory of s.
 func (v *Viewer) Reply(s *Sight) *Reply {
 	r := &Reply{
-		Request: s.RequestBody, Started: s.Started, FirstByte: s.FirstByte, Total: s.Total, MaxGap: s.MaxGap,
-		Reused: s.Reused, Received: int64(len(s.Raw)), budget: &v.client.budget,
+		Request: s.RequestBody, Timing: s.Timing, Carrier: Carrier{Reused: s.Reused}, Received: int64(len(s.Raw)), budget: &v.client.budget,
 	}
 	q := &request{call: &Call{}, method: s.Method}
 	for _, h := range s.RequestHeader {

@@ -336,11 +336,11 @@ func TestCuts(t *testing.T) {
 		call  Call
 		bytes int // of the body that the endpoint saw
 	}{
-		{"after the request", Call{CutAfterRequest: true}, 1000},
-		{"inside the request", Call{CutRequestAfter: 300}, 300},
-		{"after all of the body", Call{CutRequestAfter: 2000}, 1000},
-		{"inside the response", Call{CutResponseAfter: 20}, 1000},
-		{"inside a chunked request", Call{CutRequestAfter: 300, Chunked: true}, 300 + 2*len("96\r\n\r\n")},
+		{"after the request", Call{Cut: Cut{CutAfterRequest: true}}, 1000},
+		{"inside the request", Call{Cut: Cut{CutRequestAfter: 300}}, 300},
+		{"after all of the body", Call{Cut: Cut{CutRequestAfter: 2000}}, 1000},
+		{"inside the response", Call{Cut: Cut{CutResponseAfter: 20}}, 1000},
+		{"inside a chunked request", Call{Cut: Cut{CutRequestAfter: 300}, Chunked: true}, 300 + 2*len("96\r\n\r\n")},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
