@@ -154,14 +154,8 @@ func (sc *scenario) limits(first, limit string) {
 // were let go before it arrived are not counted: each place for a batch that was
 // not waiting for that answer may have had one.
 func (sc *scenario) limitHolds(limit string, most int) error {
-	var calls []*endpoint.Call
-	for n := 0; n < looks && len(calls) <= most; n++ { // planning may go on after its refresh
-		if n > 0 {
-			sc.sleep(lookAgain)
-		}
-		calls = endpoint.Since(sc.dest.Seen(""), limit)
-		calls = calls[min(len(calls), sc.places()-1):]
-	}
+	calls := endpoint.Since(sc.dest.Seen(""), limit)
+	calls = calls[min(len(calls), sc.places()-1):]
 	if len(calls) <= most {
 		return few(len(calls), "calls after the limit was named")
 	}

@@ -215,6 +215,7 @@ Feature: Speed and limits
       | thing3 | Thing | upsert | | |
     And every answer then has X-RateLimit-Limit "5"
     When a client refreshes the objects of the destination
+    And a client refreshes the objects of the destination
     Then no second after X-RateLimit-Limit "5" brings more than 5 calls
 
   @PACE-016 @must @spec @spec-8 @needs-PACE-013
