@@ -37,7 +37,7 @@ func limitViolations() []violation {
 				return resp, err
 			},
 		}),
-		{Violation{ID: "PACE-022", Changes: "5 requests per second are sent before 16 answers have come without X-RateLimit-Limit"}, func(*Service) seams { return seams{carry: slowStart()} }},
+		{Violation{ID: "PACE-022", Changes: "5 requests per second are sent before 24 answers have come without X-RateLimit-Limit"}, func(*Service) seams { return seams{carry: slowStart()} }},
 	}
 }
 
@@ -83,7 +83,7 @@ func keptLimit(stays func(kept, named int) bool) exchange.Carry {
 
 // slowStart holds connections that name no limit back for a while.
 func slowStart() exchange.Carry {
-	const many = 16
+	const many = 24
 	var mu sync.Mutex
 	answers := map[string]int{}
 	return func(o *exchange.Call, next exchange.Next) (*http.Response, error) {
