@@ -93,7 +93,7 @@ func TestMatrixOutcomes(t *testing.T) {
 
 // show makes the outcome happen and gives its row of the document.
 func (o outcome) show(t *testing.T) string {
-	timeout := 5 * time.Second
+	timeout := 30 * time.Second
 	if o.slow {
 		timeout = 800 * time.Millisecond // the good calls keep it on a busy machine
 	}
