@@ -21,26 +21,19 @@ type Catalogue struct {
 	byID   map[string]*Check
 }
 
-// LoadCatalogue reads the embedded catalogue of checks of a suite: SuiteDestination or
-// SuiteService.
-func LoadCatalogue(suite string) (*Catalogue, error) {
-	switch suite {
-	case SuiteDestination:
-		return copied(embeddedDestination())
-	case SuiteService:
-		return copied(embeddedService())
-	}
-	return nil, fmt.Errorf("%q is no suite: use %s or %s", suite, SuiteDestination, SuiteService)
+// embedded are the catalogues of the suites, each read once: parsing takes tens of milliseconds.
+var embedded = map[string]func() (*Catalogue, error){
+	SuiteDestination: sync.OnceValues(func() (*Catalogue, error) { return ReadCatalogue(features.FS, SuiteDestination, false) }),
+	SuiteService:     sync.OnceValues(func() (*Catalogue, error) { return ReadCatalogue(features.FS, SuiteService, false) }),
 }
 
-// Parsing takes tens of milliseconds, several times as long as judging one check.
-var (
-	embeddedDestination = sync.OnceValues(func() (*Catalogue, error) { return readCatalogue(features.FS, "destination", false) })
-	embeddedService     = sync.OnceValues(func() (*Catalogue, error) { return readCatalogue(features.FS, "service", false) })
-)
-
-// copied is a catalogue that its caller may change.
-func copied(c *Catalogue, err error) (*Catalogue, error) {
+// LoadCatalogue reads the catalogue of SuiteDestination or SuiteService; its caller may change it.
+func LoadCatalogue(suite string) (*Catalogue, error) {
+	read, known := embedded[suite]
+	if !known {
+		return nil, fmt.Errorf("%q is no suite: use %s or %s", suite, SuiteDestination, SuiteService)
+	}
+	c, err := read()
 	if err != nil {
 		return nil, err
 	}
@@ -76,9 +69,8 @@ func (c *Catalogue) Match(glob string) ([]*Check, error) {
 	return out, nil
 }
 
-// readCatalogue reads every .feature file below dir. The author's own files
-// need no tags: their checks get an id from their place.
-func readCatalogue(fsys fs.FS, dir string, own bool) (*Catalogue, error) {
+// ReadCatalogue reads every .feature file below dir. Checks of the author's own need no tags.
+func ReadCatalogue(fsys fs.FS, dir string, own bool) (*Catalogue, error) {
 	cat := &Catalogue{byID: map[string]*Check{}}
 	err := fs.WalkDir(fsys, dir, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || path.Ext(name) != ".feature" {
@@ -93,7 +85,13 @@ func readCatalogue(fsys fs.FS, dir string, own bool) (*Catalogue, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read features: %w", err)
 	}
-	slices.SortStableFunc(cat.Checks, func(a, b *Check) int { return areaRank(a.File) - areaRank(b.File) })
+	rank := func(c *Check) int {
+		if i := slices.Index(areaOrder, strings.TrimSuffix(path.Base(c.File), ".feature")); i >= 0 {
+			return i
+		}
+		return len(areaOrder)
+	}
+	slices.SortStableFunc(cat.Checks, func(a, b *Check) int { return rank(a) - rank(b) })
 	for i, c := range cat.Checks {
 		c.Number = i + 1
 	}
@@ -106,14 +104,6 @@ var areaOrder = []string{
 	"semantics", "durability", "statelessness", "parallel", "errors", "time", "data", "version",
 }
 
-func areaRank(file string) int {
-	base := strings.TrimSuffix(path.Base(file), ".feature")
-	if i := slices.Index(areaOrder, base); i >= 0 {
-		return i
-	}
-	return len(areaOrder)
-}
-
 func (c *Catalogue) addFile(name string, data []byte, own bool) error {
 	doc, err := gherkin.ParseGherkinDocument(bytes.NewReader(data), (&messages.Incrementing{}).NewId)
 	if err != nil {
@@ -123,60 +113,39 @@ func (c *Catalogue) addFile(name string, data []byte, own bool) error {
 		return nil
 	}
 	lines := strings.SplitAfter(string(data), "\n")
-	starts := scenarioStarts(doc.Feature)
-	var background string
-	for _, child := range doc.Feature.Children {
+	background := ""
+	for i, child := range doc.Feature.Children {
+		end := len(lines)
+		if later := doc.Feature.Children[i+1:]; len(later) > 0 && later[0].Scenario != nil {
+			end = firstLine(later[0].Scenario) - 1
+		}
 		switch {
-		case child.Background != nil && len(starts) > 0:
-			background = strings.Join(lines[child.Background.Location.Line-1:starts[0]-1], "")
-		case own && child.Rule != nil:
+		case child.Background != nil:
+			background = strings.Join(lines[child.Background.Location.Line-1:end], "")
+		case child.Scenario != nil:
+			check, err := newCheck(name, doc.Feature, child.Scenario, own)
+			if err != nil {
+				return err
+			}
+			check.Text = strings.TrimRight(strings.Join(lines[firstLine(child.Scenario)-1:end], ""), "\n ")
+			check.cut(child.Scenario, background, lines[:end])
+			if c.byID[check.ID] != nil {
+				return fmt.Errorf("%s:%d: id %s is used twice", name, check.Line, check.ID)
+			}
+			c.byID[check.ID] = check
+			c.Checks = append(c.Checks, check)
+		case own:
 			return fmt.Errorf("%s:%d: rules are not supported: move the scenarios up", name, child.Rule.Location.Line)
 		}
-		if child.Scenario == nil {
-			continue
-		}
-		end := len(lines)
-		if len(starts) > 1 {
-			end = starts[1] - 1
-		}
-		check, err := newCheck(name, doc.Feature, child.Scenario, own)
-		if err != nil {
-			return err
-		}
-		check.Text = strings.TrimRight(strings.Join(lines[starts[0]-1:end], ""), "\n ")
-		check.cut(child.Scenario, background, lines[:end])
-		starts = starts[1:]
-		if c.byID[check.ID] != nil {
-			return fmt.Errorf("%s:%d: id %s is used twice", name, check.Line, check.ID)
-		}
-		c.byID[check.ID] = check
-		c.Checks = append(c.Checks, check)
 	}
 	return nil
 }
 
-// scenarioStarts returns the first line (from 1) of each scenario, tags included.
-func scenarioStarts(f *messages.Feature) []int {
-	var starts []int
-	for _, child := range f.Children {
-		if child.Scenario == nil {
-			continue
-		}
-		line := child.Scenario.Location.Line
-		for _, tag := range child.Scenario.Tags {
-			line = min(line, tag.Location.Line)
-		}
-		starts = append(starts, int(line))
+// firstLine is the first line (from 1) of a scenario, tags included.
+func firstLine(s *messages.Scenario) int {
+	line := s.Location.Line
+	for _, tag := range s.Tags {
+		line = min(line, tag.Location.Line)
 	}
-	return starts
-}
-
-// Read puts the checks of every feature file below dir in place of those of c.
-func (c *Catalogue) Read(fsys fs.FS, dir string) error {
-	read, err := readCatalogue(fsys, dir, false)
-	if err != nil {
-		return err
-	}
-	*c = *read
-	return nil
+	return int(line)
 }

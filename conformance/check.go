@@ -3,6 +3,7 @@ package conformance
 import (
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,8 +33,7 @@ type Check struct {
 	tables []table
 }
 
-// Explanation says of a rule why it matters to a sync, why an endpoint breaks it, what to
-// do, and shows a good and a bad exchange.
+// Explanation says why a rule matters to a sync, why it is broken, and what to do, with examples.
 type Explanation struct {
 	Reason string `json:"reason"`
 	Cause  string `json:"cause"`
@@ -76,8 +76,7 @@ type table struct {
 	rows [][]string
 }
 
-// cut makes the feature of this scenario only: its steps and those of the background.
-// Tags and descriptions take longer to read than the steps to run.
+// cut makes the feature of this scenario only, without tags and descriptions, which take long to read.
 func (c *Check) cut(s *messages.Scenario, background string, lines []string) {
 	if len(s.Steps) > 0 {
 		lines = lines[s.Steps[0].Location.Line-1:]
@@ -172,7 +171,7 @@ func (c *Check) prefixedTag(name string) error {
 			return fmt.Errorf("tag @%s: %w", name, err)
 		}
 		c.Records = n
-	case isID(name):
+	case checkID.MatchString(name):
 		if c.ID != "" {
 			return fmt.Errorf("two ids, %s and %s", c.ID, name)
 		}
@@ -183,15 +182,8 @@ func (c *Check) prefixedTag(name string) error {
 	return nil
 }
 
-// isID tells an id such as RES-002 from other tags.
-func isID(s string) bool {
-	area, number, ok := strings.Cut(s, "-")
-	if !ok || len(number) < 3 || strings.ToUpper(area) != area || area == "" {
-		return false
-	}
-	_, err := strconv.Atoi(number)
-	return err == nil
-}
+// checkID tells an id such as RES-002 from other tags.
+var checkID = regexp.MustCompile(`^[^-\p{Ll}]+-[0-9]{3,}$`)
 
 // Rows are those of the tables below the steps that have the words.
 func (c *Check) Rows(words string) [][]string {
@@ -218,9 +210,8 @@ func (c *Check) Claims() []string {
 	return out
 }
 
-// Evidence is a kind of observation that a PASS can rest on. A check names its
-// kinds by tags such as @evidence-stored; a run that has none of one of them is
-// INCONCLUSIVE, whatever the steps say, so that nothing passes unseen.
+// Evidence is a kind of observation that a PASS can rest on. Tags such as @evidence-stored name
+// those of a check, and a run that has none of one of them is INCONCLUSIVE.
 type Evidence string
 
 // The kinds of evidence. Records are counted once for each batch that shows them.

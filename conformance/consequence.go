@@ -1,8 +1,11 @@
 package conformance
 
 import (
+	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // Consequence is what a failed check means for whoever uses the destination.
@@ -16,18 +19,15 @@ const (
 	Recommendation Consequence = "recommendations not followed"
 )
 
-// consequences are all, in their order.
-var consequences = []Consequence{RecordsWrong, EveryCallFails, SomeCallsFail, Recommendation}
+// aboutStored tells the kinds of evidence of claims about what is stored.
+func aboutStored(kind Evidence) bool {
+	return slices.Contains([]Evidence{SeenStored, SeenChanged, SeenKept, SeenDeleted, SeenAbsent}, kind)
+}
 
-// storedEvidence are the kinds of evidence of claims about what is stored.
-var storedEvidence = []Evidence{SeenStored, SeenChanged, SeenKept, SeenDeleted, SeenAbsent}
-
-// wrongRecords are further checks whose failure loses a record or changes it: the service
-// takes for written what is not, or a batch writes what another one says.
+// wrongRecords are further checks whose failure loses a record or changes it.
 var wrongRecords = []string{"RES-009", "ERR-001", "PAR-005"}
 
-// eachCall are the checks about every call, eachRun those about a call that every run
-// makes and that works or does not.
+// eachCall are the checks about every call, eachRun those about a call that every run makes.
 var (
 	eachCall = []string{
 		"HTTP-001", "HTTP-003", "HTTP-006", "AUTH-001", "TLS-001", "TLS-002", "TLS-003", "TLS-004", "TLS-005",
@@ -36,15 +36,14 @@ var (
 	eachRun = []string{"CON-001", "CON-004", "CON-005", "OBJ-001", "OBJ-002", "SPD-001", "SPD-002", "RES-001"}
 )
 
-// consequenceOf is what a failed check of a destination means; "" for one that has not
-// failed. known is the check in the catalogue, nil for one that is not there.
+// consequenceOf is "" for a check that has not failed. known is nil for one that no catalogue has.
 func consequenceOf(r *CheckResult, known *Check) Consequence {
 	switch {
 	case !r.failed():
 		return ""
 	case r.Level != Must:
 		return Recommendation
-	case slices.Contains(wrongRecords, r.ID), known != nil && slices.ContainsFunc(known.Evidence, aboutRecords) && !onlyErrors(r):
+	case slices.Contains(wrongRecords, r.ID), known != nil && slices.ContainsFunc(known.Evidence, aboutStored) && !onlyErrors(r):
 		return RecordsWrong
 	case slices.Contains(eachRun, r.ID), slices.Contains(eachCall, r.ID) && stopsRuns(r):
 		return EveryCallFails
@@ -54,16 +53,12 @@ func consequenceOf(r *CheckResult, known *Check) Consequence {
 
 func (r *CheckResult) failed() bool { return r.Status == Fail || r.Status == Flaky || r.Status == Warn }
 
-func aboutRecords(kind Evidence) bool { return slices.Contains(storedEvidence, kind) }
-
-// onlyErrors reports whether all that was found are calls that failed: what is stored
-// was not seen.
+// onlyErrors reports whether all findings are calls that failed: what is stored was not seen.
 func onlyErrors(r *CheckResult) bool {
 	return len(r.Symptoms) > 0 && !slices.ContainsFunc(r.Symptoms, func(s string) bool { return !strings.Contains(s, " error ") })
 }
 
-// stopsRuns reports whether the findings are about a call that every run makes, or about
-// several methods; a finding without an exchange is about all of them.
+// stopsRuns reports whether findings are about a call of every run, about several methods or about all.
 func stopsRuns(r *CheckResult) bool {
 	methods := map[string]bool{}
 	for _, f := range r.Findings {
@@ -82,24 +77,19 @@ func stopsRuns(r *CheckResult) bool {
 	return len(methods) > 1
 }
 
-// weigh gives each failed check its consequence.
 func (r *Report) weigh(cat *Catalogue) {
 	if r.Suite != SuiteDestination {
 		return
 	}
 	for i := range r.Checks {
 		c := &r.Checks[i]
-		var known *Check
-		if at := slices.IndexFunc(cat.Checks, func(k *Check) bool { return k.ID == c.ID }); at >= 0 {
-			known = cat.Checks[at]
-		}
+		known, _ := cat.Check(c.ID)
 		c.Consequence = consequenceOf(c, known)
 	}
 }
 
-// worst is the worst consequence of a run.
 func (r *Report) worst() Consequence {
-	for _, consequence := range consequences {
+	for _, consequence := range []Consequence{RecordsWrong, EveryCallFails, SomeCallsFail, Recommendation} {
 		if slices.ContainsFunc(r.Checks, func(c CheckResult) bool { return c.Consequence == consequence }) {
 			return consequence
 		}
@@ -107,21 +97,26 @@ func (r *Report) worst() Consequence {
 	return ""
 }
 
-// fixFirst is the check to mend first: of those with the worst consequence the one that
-// most others wait for. waiting is how many do.
-func (r *Report) fixFirst() (id string, waiting int) {
+// fixFirst names the check to mend first, where there is a choice: of those with the worst
+// consequence the one that most others wait for.
+func (r *Report) fixFirst() string {
 	waits := map[string]int{}
 	for _, c := range r.Checks {
 		for _, by := range c.BlockedBy {
 			waits[by]++
 		}
 	}
-	worst := r.worst()
-	most := -1
+	worst, id, most := r.worst(), "", -1
 	for _, c := range r.Checks { // in the order of the catalogue, so that the same report has one text
 		if c.failed() && c.Consequence == worst && waits[c.ID] > most {
 			id, most = c.ID, waits[c.ID]
 		}
 	}
-	return id, max(most, 0)
+	switch {
+	case most > 0:
+		return fmt.Sprintf("fix %s first: %s %s on it", id, quantity.Count(most, "check"), quantity.Verb(most, "builds", "build"))
+	case id != "" && len(r.Failed) > 1:
+		return "fix " + id + " first"
+	}
+	return ""
 }

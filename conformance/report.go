@@ -1,8 +1,18 @@
+// Package conformance has the data of a judge of the two sides of the protocol: the
+// catalogue of checks, options, results, and the verdict that they come to. Package
+// destination judges custom destinations, package service the service that calls them.
+//
+// The checks are the scenarios of package features. Package internal/engine runs them, the
+// same for both suites, and package report writes the [Report], which is data. This package
+// knows no simulator, no service, no protocol and no output format.
 package conformance
 
 import (
+	"encoding/base64"
+	"strings"
 	"time"
 
+	"github.com/destkit/destkit/conformance/internal/journal"
 	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
@@ -14,9 +24,6 @@ const (
 	SuiteDestination = "destination"
 	SuiteService     = "service"
 )
-
-// Exchange is one recorded and redacted HTTP exchange.
-type Exchange = wire.Exchange
 
 // Status is the outcome of one check.
 type Status string
@@ -58,12 +65,11 @@ const (
 // Profile decides which failures gate.
 type Profile string
 
-// The profiles: spec gates on spec and jsonrpc MUSTs; v1, the default, on
-// published MUSTs too; strict on everything, SHOULD included.
+// The profiles.
 const (
-	ProfileSpec   Profile = "spec"
-	ProfileV1     Profile = "v1"
-	ProfileStrict Profile = "strict"
+	ProfileSpec   Profile = "spec"   // gates on spec and jsonrpc MUSTs
+	ProfileV1     Profile = "v1"     // on published MUSTs, too; the default
+	ProfileStrict Profile = "strict" // on everything, SHOULD included
 )
 
 // Tier says how much evidence a verdict rests on.
@@ -80,8 +86,7 @@ const (
 // Verdict is the sum of a run.
 type Verdict string
 
-// The verdicts. A run is conformant in part when it did not look at records, or at a
-// selection of the checks only.
+// The verdicts. In part: the run looked at no records, or at a selection of the checks.
 const (
 	Conformant       Verdict = "conformant"
 	ConformantInPart Verdict = "conformant in part"
@@ -115,8 +120,7 @@ type Report struct {
 	Musts     int      `json:"musts"`
 	Failed    []string `json:"failed" redact:"-"`
 	Undecided []string `json:"undecided" redact:"-"`
-	// Problems are reasons why the run could not judge or be trusted
-	// (unreachable, interrupted, stale waivers, residue).
+	// Problems are reasons why the run could not judge or be trusted.
 	Problems []Problem     `json:"problems"`
 	Notes    []string      `json:"notes"`
 	Settings Settings      `json:"settings"`
@@ -145,8 +149,7 @@ type Problem struct {
 	Fix        string `json:"fix,omitempty"`
 }
 
-// Settings are the choices that decide what a verdict means; they are printed
-// in every report.
+// Settings are the choices that decide what a verdict means.
 type Settings struct {
 	Write    bool     `json:"write"`
 	Objects  []string `json:"objects"`
@@ -171,8 +174,7 @@ type Settings struct {
 	Selected          []string `json:"selected,omitempty"`
 	Skipped           []string `json:"skipped,omitempty"`
 	WaiverCount       int      `json:"waivers"`
-	// Of a judged service: what it follows, whose time passes (virtual, real or
-	// untouched), where it finds the simulators, and what rows come from.
+	// Of a judged service. Clock is virtual, real or untouched; rows come from Source.
 	Dialect    string `json:"dialect,omitempty"`
 	Clock      string `json:"clock,omitempty"`
 	Simulators string `json:"simulators,omitempty"`
@@ -215,11 +217,9 @@ type Finding struct {
 	Actual    string `json:"actual"`
 	Object    string `json:"object,omitempty"`
 	Operation string `json:"operation,omitempty"`
-	// Replica is the URL whose replies show it, where several processes were
-	// judged; "" when replies of more than one do, or none.
+	// Replica is the URL whose replies alone show it, "" when those of several do, or none.
 	Replica string `json:"replica,omitempty"`
-	// Cause is a possible one, unless Observed says that calls of the run have left
-	// no other.
+	// Cause is a possible one, unless Observed says that calls have left no other.
 	Cause     string     `json:"cause"`
 	Observed  bool       `json:"cause_observed,omitempty"`
 	Fix       string     `json:"fix"`
@@ -252,12 +252,10 @@ func (f Finding) CauseLabel() string {
 
 // Residue says what became of the records that the run wrote.
 type Residue struct {
-	// Cleaned were shown to be gone, by a read-back or by an update that was
-	// skipped; VerifiedBy says by which.
+	// Cleaned were shown to be gone; VerifiedBy says by which of read-back and skipped update.
 	Cleaned    int      `json:"cleaned"`
 	VerifiedBy []string `json:"verified_by,omitempty"` // readback, witness
-	// Unverified were deleted by acknowledgement only: nothing shows whether they
-	// are gone. UnverifiedReason says why, and what would show it.
+	// Unverified were deleted by acknowledgement only. UnverifiedReason says what would show it.
 	Unverified       int    `json:"unverified,omitempty"`
 	UnverifiedReason string `json:"unverified_reason,omitempty"`
 	// Refused were not deleted, or are there all the same; of Unknown it is not
@@ -286,4 +284,40 @@ type Waiver struct {
 	Issue     string `json:"issue,omitempty" yaml:"issue"`
 	// Source is where the waiver was read, FILE:LINE, for messages; it may be "".
 	Source string `json:"-" yaml:"-"`
+}
+
+// Exchange is one recorded and redacted HTTP exchange; Sight, with its parts, is one
+// between two others, as a proxy or a recording saw it.
+type (
+	Exchange   = wire.Exchange
+	Sight      = wire.Sight
+	Asked      = wire.Asked
+	Timing     = wire.Timing
+	HeaderLine = wire.Header
+)
+
+// EndedBy is the end of a recorded exchange: the kind of an Exchange, and what is known of it.
+func EndedBy(kind, text string) error { return &wire.Error{Kind: wire.Kind(kind), Op: text} }
+
+// BodyFiles are the files that the command of a finding names, by path, without secrets.
+func (f Finding) BodyFiles() map[string][]byte {
+	files := map[string][]byte{}
+	for _, x := range f.Exchanges {
+		name := wire.CurlBodyFile(x)
+		binary, err := base64.StdEncoding.DecodeString(x.Request.Body.Base64)
+		if name != "" && strings.Contains(f.Curl, name) && err == nil {
+			files[name] = append(binary, x.Request.Body.Text...) // one of both
+		}
+	}
+	return files
+}
+
+// ReadJournal returns the suite whose run wrote a journal, "" for SuiteDestination, and its URL
+// with placeholders such as $DESTKIT_URL for what holds a secret.
+func ReadJournal(file string) (suite, target string, err error) {
+	j, err := journal.Read(file)
+	if err != nil {
+		return "", "", err
+	}
+	return j.Header().Suite, j.Header().Target, nil
 }

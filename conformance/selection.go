@@ -5,11 +5,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/suggest"
 )
 
-// SelectChecks are the checks of a run: those of the catalogue that it asks for, then the
-// author's own. Mistakes are *UsageError.
+// SelectChecks are the checks of a run, then the author's own. Mistakes are *UsageError.
 func (o *Options) SelectChecks(cat *Catalogue) ([]*Check, error) {
 	if err := o.checkWaivers(); err != nil {
 		return nil, err
@@ -18,7 +18,7 @@ func (o *Options) SelectChecks(cat *Catalogue) ([]*Check, error) {
 	if err != nil || o.Features == nil {
 		return checks, err
 	}
-	own, err := readCatalogue(o.Features, ".", true)
+	own, err := ReadCatalogue(o.Features, ".", true)
 	if err != nil {
 		return nil, usage("%v", err)
 	}
@@ -28,16 +28,14 @@ func (o *Options) SelectChecks(cat *Catalogue) ([]*Check, error) {
 	return append(checks, own.Checks...), nil
 }
 
-// selectChecks applies --select and --skip and adds what the selected checks
-// build on, so that a verdict never rests on an unjudged rule.
+// selectChecks applies --select and --skip and adds what the selected checks build on.
 func (o *Options) selectChecks(cat *Catalogue) ([]*Check, error) {
 	chosen, asked := map[string]bool{}, map[string]bool{}
-	if len(o.Select) == 0 {
-		for _, c := range cat.Checks {
-			chosen[c.ID], asked[c.ID] = true, true
-		}
+	selected := o.Select
+	if len(selected) == 0 {
+		selected = []string{"*"}
 	}
-	for _, glob := range o.Select {
+	for _, glob := range selected {
 		found, err := matching(cat, "--select", glob)
 		if err != nil {
 			return nil, err
@@ -61,8 +59,7 @@ func (o *Options) selectChecks(cat *Catalogue) ([]*Check, error) {
 	if len(asked) == 0 {
 		return nil, usage("nothing is selected: --skip leaves no check")
 	}
-	out := slices.Clone(cat.Checks)
-	return slices.DeleteFunc(out, func(c *Check) bool { return !chosen[c.ID] }), nil
+	return lists.Where(cat.Checks, func(c *Check) bool { return chosen[c.ID] }), nil
 }
 
 func matching(cat *Catalogue, flag, glob string) ([]*Check, error) {
@@ -71,16 +68,16 @@ func matching(cat *Catalogue, flag, glob string) ([]*Check, error) {
 		return nil, usage("%s %q is not a pattern: use an id such as RES-002 or a glob such as RES-*", flag, glob)
 	}
 	if len(found) == 0 {
-		if meant := meantCheck(cat, glob); meant != "" {
-			return nil, usage("%s %q matches no check: did you mean '%s'? 'destkit checks' lists them", flag, glob, meant)
+		meant := meantCheck(cat, glob)
+		if meant != "" {
+			meant = "did you mean '" + meant + "'? "
 		}
-		return nil, usage("%s %q matches no check: 'destkit checks' lists them", flag, glob)
+		return nil, usage("%s %q matches no check: %s'destkit checks' lists them", flag, glob, meant)
 	}
 	return found, nil
 }
 
-// meantCheck is the pattern or the id that a slip was probably meant to be: an
-// area without the star, small letters, a missing zero; "" when there is none.
+// meantCheck is the pattern or id that a slip such as "res" or "RES-2" was meant to be, "" without one.
 func meantCheck(cat *Catalogue, word string) string {
 	upper := strings.ToUpper(strings.TrimSpace(word))
 	for _, glob := range []string{upper, upper + "-*", strings.TrimRight(upper, "-*") + "-*"} {
@@ -153,22 +150,19 @@ type PlannedCheck struct {
 	Records int    `json:"records,omitempty"` // at most, over all chosen objects
 }
 
-// methodOfArea says which method the checks of an area are about, by the letters
-// of their ids. Areas that are left out are about every call.
+// methodOfArea is the method that checks are about, by the letters of their ids; others are about all.
 var methodOfArea = map[string]string{
 	"CON": methodInExample, "STA": methodInExample, "PAR": methodInExample,
 	"OBJ": "list_objects", "FLD": "list_fields", "OPS": "supported_operations", "SPD": "get_sync_speed",
 	"RES": "sync_batch", "SEM": "sync_batch", "DUR": "sync_batch", "DUP": "sync_batch", "DAT": "sync_batch",
 }
 
-// methodInExample marks areas whose good exchange has the method. What they show
-// with a planning call holds for every call.
+// methodInExample marks areas whose good exchange has the method.
 const methodInExample = "*"
 
 var methodMember = regexp.MustCompile(`"method":"(test_connection|list_objects|sync_batch)"`)
 
-// Method is the method of the protocol that a check of a destination is about, ""
-// for one about every call.
+// Method is the protocol's method that a check of a destination is about, "" for every call.
 func (c *Check) Method() string {
 	area, _, _ := strings.Cut(c.ID, "-")
 	method := methodOfArea[area]

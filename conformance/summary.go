@@ -1,22 +1,19 @@
 package conformance
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
 // summary is the one line that a person repeats to a colleague: the worst consequence and
 // the verdict, why the exit status is what it is, and what was not tested.
 func summary(r *Report) string {
-	var parts []string
-	for _, p := range r.Problems {
-		if p.ExitStatus == 3 {
-			parts = append(parts, p.Message)
-		}
-	}
+	parts := r.messages(3)
 	head := string(r.Verdict) + ": "
 	if len(parts) > 0 && !r.Looked() {
 		parts = append(parts, "nothing was judged")
@@ -25,8 +22,8 @@ func summary(r *Report) string {
 		}
 		return head + strings.Join(append(parts, fmt.Sprintf("%.1f s", r.DurationMS/1000)), "; ")
 	}
-	if why := r.exitText(); why != "" {
-		parts = append(parts, why)
+	if r.ExitStatus >= 4 { // the run found nothing
+		parts = append(parts, fmt.Sprintf("exit status %d: %s", r.ExitStatus, quantity.List(r.messages(r.ExitStatus))))
 	}
 	untested := r.untestedText()
 	if r.Verdict == Conformant && (len(parts) > 0 || untested != "") {
@@ -38,7 +35,11 @@ func summary(r *Report) string {
 	if len(r.Failed) == 0 && r.Counts[Warn] == 0 {
 		parts = append(parts, untested, r.failedText())
 	} else {
-		parts = append(parts, r.failedText(), r.warningsText(), r.fixFirstText(), untested)
+		warnings := ""
+		if n := r.Counts[Warn]; n > 0 {
+			warnings = quantity.Count(n, "warning")
+		}
+		parts = append(parts, r.failedText(), warnings, r.fixFirst(), untested)
 	}
 	if len(r.Settings.Selected)+len(r.Settings.Skipped) > 0 {
 		parts = append(parts, fmt.Sprintf("only %s %s selected", quantity.Count(len(r.Checks), "check"), quantity.Verb(len(r.Checks), "was", "were")))
@@ -47,21 +48,12 @@ func summary(r *Report) string {
 	return head + strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "; ")
 }
 
-// exitText says why a run that found nothing does not end with 0.
-func (r *Report) exitText() string {
-	if r.ExitStatus < 4 {
-		return ""
-	}
-	var why []string
-	for _, p := range r.Problems {
-		if p.ExitStatus == r.ExitStatus {
-			why = append(why, p.Message)
-		}
-	}
-	return fmt.Sprintf("exit status %d: %s", r.ExitStatus, quantity.List(why))
+// messages are those of the problems that ask for an exit status.
+func (r *Report) messages(exitStatus int) []string {
+	asking := lists.Where(r.Problems, func(p Problem) bool { return p.ExitStatus == exitStatus })
+	return lists.Of(asking, func(p Problem) string { return p.Message })
 }
 
-// failedText counts what failed.
 func (r *Report) failedText() string {
 	kind := "MUSTs"
 	if r.Profile == ProfileStrict {
@@ -73,63 +65,33 @@ func (r *Report) failedText() string {
 	return fmt.Sprintf("none of %d %s failed", r.Musts, kind)
 }
 
-func (r *Report) warningsText() string {
-	if n := r.Counts[Warn]; n > 0 {
-		return quantity.Count(n, "warning")
-	}
-	return ""
-}
-
-// fixFirstText names the check to mend first, where there is a choice.
-func (r *Report) fixFirstText() string {
-	id, waiting := r.fixFirst()
-	switch {
-	case waiting > 0:
-		return fmt.Sprintf("fix %s first: %s %s on it", id, quantity.Count(waiting, "check"), quantity.Verb(waiting, "builds", "build"))
-	case id != "" && len(r.Failed) > 1:
-		return "fix " + id + " first"
-	}
-	return ""
-}
-
-// untested are the checks that could not be decided, and for which no failed one stands.
-func (r *Report) untested() (checks []CheckResult) {
-	for _, c := range r.Checks {
-		if (c.Status == NotRun || c.Status == Inconclusive) && len(c.BlockedBy) == 0 {
-			checks = append(checks, c)
-		}
-	}
-	return checks
-}
-
-// untestedText counts the rules that were not decided, and names what would decide most
-// of them, the most first: "12 rules not tested (TLS, load): 8 need …, 4 need --load".
+// untestedText counts the rules that wait for no failed one, and names what would decide most of
+// them: "12 rules not tested (TLS, load): 8 need …, 4 need --load".
 func (r *Report) untestedText() string {
-	checks := r.untested()
+	checks := lists.Where(r.Checks, func(c CheckResult) bool {
+		return (c.Status == NotRun || c.Status == Inconclusive) && len(c.BlockedBy) == 0
+	})
 	if len(checks) == 0 {
 		return ""
 	}
-	type need struct {
-		what, topic string
-		n           int
-	}
+	type need struct{ what, topic string }
 	var needs []need
+	rules := map[need]int{}
 	for _, c := range checks {
-		if c.Decider == "" {
-			continue
+		if c.Decider != "" {
+			d := r.deciderOf(c.Decider)
+			n := need{d.short, d.topic}
+			if rules[n]++; rules[n] == 1 {
+				needs = append(needs, n)
+			}
 		}
-		d := r.deciderOf(c.Decider)
-		at := slices.IndexFunc(needs, func(n need) bool { return n.what == d.short })
-		if at < 0 {
-			needs, at = append(needs, need{what: d.short, topic: d.topic}), len(needs)
-		}
-		needs[at].n++
 	}
 	said := quantity.Count(len(checks), "rule") + " not tested"
 	if len(needs) == 0 {
 		return said
 	}
-	slices.SortStableFunc(needs, func(a, b need) int { return b.n - a.n })
+	const mostNeeds = 3 // are named
+	slices.SortStableFunc(needs, func(a, b need) int { return rules[b] - rules[a] })
 	var topics, parts []string
 	for i, n := range needs {
 		if i == mostNeeds {
@@ -139,17 +101,13 @@ func (r *Report) untestedText() string {
 		if !slices.Contains(topics, n.topic) {
 			topics = append(topics, n.topic)
 		}
-		parts = append(parts, fmt.Sprintf("%d %s %s", n.n, quantity.Verb(n.n, "needs", "need"), n.what))
+		parts = append(parts, fmt.Sprintf("%d %s %s", rules[n], quantity.Verb(rules[n], "needs", "need"), n.what))
 	}
 	return fmt.Sprintf("%s (%s): %s", said, strings.Join(topics, ", "), strings.Join(parts, ", "))
 }
 
-// mostNeeds is how many deciders the summary names.
-const mostNeeds = 3
-
 // summary says how many are left behind: none is said only when that was seen.
 func (res *Residue) summary(what string) string {
-	left := len(res.Refused) + len(res.Unknown)
 	said := quantity.Count(len(res.Refused), what) + " left behind"
 	if n := len(res.Unknown); n > 0 {
 		said += fmt.Sprintf(", %d may be (no answer)", n)
@@ -158,7 +116,7 @@ func (res *Residue) summary(what string) string {
 		return said
 	}
 	only := quantity.Count(res.Unverified, what) + " deleted by acknowledgement only (not verified)"
-	if left == 0 {
+	if len(res.Refused)+len(res.Unknown) == 0 {
 		return only
 	}
 	return said + ", " + only
@@ -167,4 +125,63 @@ func (res *Residue) summary(what string) string {
 // Looked reports whether some check got as far as looking.
 func (r *Report) Looked() bool {
 	return slices.ContainsFunc(r.Checks, func(c CheckResult) bool { return c.Status != NotRun || len(c.BlockedBy) > 0 })
+}
+
+// decider is what would decide a check, in words.
+type decider struct {
+	what  string // a phrase
+	flags string // that grant it; "" when none does
+	topic string // a word for it
+	short string // where the flags do not say what they grant
+}
+
+// deciders are those that are known. OBJECT stands for an object that can be written to.
+var deciders = map[string]decider{
+	"write":            {"permission to write", "--write --object OBJECT", "writes", ""},
+	"object":           {"the name of an object", "--object OBJECT", "writes", ""},
+	"readback":         {"a read-back hook", "--readback-url URL or --readback-command CMD", "read-back", "a read-back hook (--readback-url URL)"},
+	"load":             {"permission to send at declared speed", "--load", "load", ""},
+	"skip-convention":  {"a declared skip convention", "--skip-convention failure|success|success-with-message", "skip convention", ""},
+	"max-records":      {"a larger budget of records", "--max-records N", "records", ""},
+	"key-range":        {"a range of integer keys", "--key-range FROM:TO", "key range", ""},
+	"timeout":          {"more time", "--timeout D", "time", ""},
+	"token":            {"a token of the connection", "--token-env NAME", "token", ""},
+	"url-secret":       {"the place of the secret in the URL", "--url-secret query:NAME|path:INDEX", "URL secret", ""},
+	"probe-plain-http": {"permission to probe plain http", "--probe-plain-http PORT", "plain http", ""},
+	"tls":              {"https with public or given roots", "--development off or --tls-roots FILE", "TLS", ""},
+	"fixtures":         {"fixtures in the configuration file", "--config FILE", "values", "fixtures (--config FILE)"},
+}
+
+// sameDecider are other names of deciders.
+var sameDecider = map[string]string{"token-env": "token", "development": "tls", "tls-roots": "tls", "https": "tls"}
+
+// deciderOf is the decider of a result; one that is not known stands for itself.
+func (r *Report) deciderOf(text string) decider {
+	if hook, ok := strings.CutPrefix(text, "hook "); ok { // whichever they are, one file holds them
+		return decider{"the author's hook " + hook, "--hooks FILE", "hooks", "hooks (--hooks FILE)"}
+	}
+	name, _, _ := strings.Cut(strings.TrimPrefix(text, "--"), " ")
+	d, known := deciders[cmp.Or(sameDecider[name], name)]
+	if !known {
+		d = decider{what: text, topic: strings.ReplaceAll(name, "-", " "), short: text}
+	}
+	d.flags = strings.ReplaceAll(d.flags, "OBJECT", r.objectToWrite())
+	d.short = cmp.Or(d.short, d.flags)
+	return d
+}
+
+// Deciding is the decider of a result in a phrase, with the flags that grant it, "" when none does.
+func (r *Report) Deciding(decider string) (what, flags string) {
+	d := r.deciderOf(decider)
+	return d.what, d.flags
+}
+
+// objectToWrite is an object of the endpoint for a line to paste, NAME where none needs no quotes.
+func (r *Report) objectToWrite() string {
+	for _, name := range slices.Concat(r.Settings.Objects, r.Objects) {
+		if name != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.") == "" {
+			return name
+		}
+	}
+	return "NAME"
 }

@@ -11,16 +11,13 @@ import (
 
 // Gates reports whether a failure of the check decides the verdict of a profile.
 func (c *Check) Gates(p Profile) bool {
-	if c.Own || c.Level == Info {
+	switch {
+	case c.Own, c.Level == Info:
 		return false
-	}
-	if p == ProfileStrict {
+	case p == ProfileStrict:
 		return true
 	}
-	if c.Level != Must {
-		return false
-	}
-	return slices.ContainsFunc(c.Authority, func(a Authority) bool {
+	return c.Level == Must && slices.ContainsFunc(c.Authority, func(a Authority) bool {
 		return a == AuthoritySpec || a == AuthorityJSONRPC || a == AuthorityPublished && p == ProfileV1
 	})
 }
@@ -56,33 +53,31 @@ func (o *Options) Conclude(r *Report, cat *Catalogue) {
 }
 
 func (o *Options) decide(r *Report, cat *Catalogue) {
-	gateFailed := r.count()
+	r.count()
 	o.staleWaivers(r, cat)
-	r.harnessErrors(gateFailed)
+	r.harnessErrors()
 	r.weigh(cat)
-	if !gateFailed && !slices.ContainsFunc(r.Checks, func(c CheckResult) bool { return c.Gating && c.Status != NotRun && c.Status != Inconclusive }) &&
+	if !slices.ContainsFunc(r.Checks, func(c CheckResult) bool { return c.Gating && c.Status != NotRun && c.Status != Inconclusive }) &&
 		len(r.Problems) == 0 && len(r.Undecided) > 0 {
-		r.Problems = append(r.Problems, Problem{Kind: "undecided", ExitStatus: 3, Message: "no MUST could be decided",
-			Fix: "raise --timeout, or see why the checks were NOT_RUN"})
+		r.problem("undecided", 3, "raise --timeout, or see why the checks were NOT_RUN", "no MUST could be decided")
 	}
 	unknown := slices.ContainsFunc(r.Problems, func(p Problem) bool { return p.ExitStatus == 3 })
 	left := len(r.Residue.Refused) + len(r.Residue.Unknown)
 	if o.RequireClean && left > 0 {
-		r.Problems = append(r.Problems, Problem{Kind: "residue", ExitStatus: 5,
-			Message: fmt.Sprintf("%s %s left behind, and --require-clean asks for none", quantity.Count(left, r.leftovers()), quantity.Verb(left, "is", "are"))})
+		r.problem("residue", 5, "", "%s %s left behind, and --require-clean asks for none",
+			quantity.Count(left, r.leftovers()), quantity.Verb(left, "is", "are"))
 	} else if n := r.Residue.Unverified; o.RequireClean && n > 0 {
-		r.Problems = append(r.Problems, Problem{Kind: "residue", ExitStatus: 5,
-			Message: fmt.Sprintf("%s deleted by acknowledgement only (not verified), and --require-clean asks for proof that nothing is left: %s", quantity.Count(n, r.leftovers()), r.Residue.UnverifiedReason),
-			Fix:     "let a read-back hook show it"})
+		r.problem("residue", 5, "let a read-back hook show it", "%s deleted by acknowledgement only (not verified), and --require-clean asks for proof that nothing is left: %s",
+			quantity.Count(n, r.leftovers()), r.Residue.UnverifiedReason)
 	}
-	if o.RequireComplete && len(r.Undecided) > 0 {
-		r.Problems = append(r.Problems, Problem{Kind: "undecided", ExitStatus: 6, Message: fmt.Sprintf("%s %s undecided, and --require-complete asks for none",
-			quantity.Count(len(r.Undecided), "MUST"), quantity.Verb(len(r.Undecided), "stays", "stay"))})
+	if n := len(r.Undecided); o.RequireComplete && n > 0 {
+		r.problem("undecided", 6, "", "%s %s undecided, and --require-complete asks for none",
+			quantity.Count(n, "MUST"), quantity.Verb(n, "stays", "stay"))
 	}
 	switch {
-	case gateFailed:
+	case len(r.Failed) > 0:
 		r.Verdict = NonConformant
-		r.Problems = append(r.Problems, Problem{Kind: "gate", ExitStatus: 1, Message: "gated checks failed: " + quantity.List(r.Failed)})
+		r.problem("gate", 1, "", "gated checks failed: %s", quantity.List(r.Failed))
 	case unknown:
 		r.Verdict = Unknown
 	case len(o.Select) > 0, len(o.Skip) > 0, len(r.Undecided) > 0 && !r.sawRecords():
@@ -93,18 +88,20 @@ func (o *Options) decide(r *Report, cat *Catalogue) {
 	r.ExitStatus = exitStatus(r.Problems)
 }
 
-// sawRecords reports whether the run could look at records: at one that was accepted, at
-// least. A judge of services makes all that it looks at.
+func (r *Report) problem(kind string, exitStatus int, fix, format string, args ...any) {
+	r.Problems = append(r.Problems, Problem{Kind: kind, ExitStatus: exitStatus, Message: fmt.Sprintf(format, args...), Fix: fix})
+}
+
+// sawRecords reports whether an accepted record could be looked at; a judge of services makes all.
 func (r *Report) sawRecords() bool {
 	return r.Suite == SuiteService || r.Settings.Passive && r.Tier != TierProtocol || slices.ContainsFunc(r.Checks, func(c CheckResult) bool {
 		return c.Seen[SeenAccepted]+c.Seen[SeenStored] > 0
 	})
 }
 
-// count fills in the counts; it reports whether a gate failed.
-func (r *Report) count() (gateFailed bool) {
-	for i := range r.Checks {
-		c := &r.Checks[i]
+// count fills in the counts, and what failed and stays undecided.
+func (r *Report) count() {
+	for _, c := range r.Checks {
 		r.Counts[c.Status]++
 		if !c.Gating {
 			continue
@@ -114,7 +111,6 @@ func (r *Report) count() (gateFailed bool) {
 		}
 		switch c.Status {
 		case Fail, Flaky:
-			gateFailed = true
 			r.Failed = append(r.Failed, c.ID)
 		case NotRun, Inconclusive:
 			if c.Level == Must {
@@ -122,12 +118,10 @@ func (r *Report) count() (gateFailed bool) {
 			}
 		}
 	}
-	return gateFailed
 }
 
-// harnessErrors: where the judge or a hook failed in a check that gates, the
-// verdict is unknown; in one that does not, the verdict is made from the rest.
-func (r *Report) harnessErrors(gateFailed bool) {
+// harnessErrors make the verdict unknown where the judge or a hook failed in a check that gates.
+func (r *Report) harnessErrors() {
 	var gating, others []string
 	rest := false
 	for _, c := range r.Checks {
@@ -144,11 +138,11 @@ func (r *Report) harnessErrors(gateFailed bool) {
 		gating, others = append(gating, others...), nil // there is nothing to make a verdict from
 	}
 	if len(gating) > 0 {
-		message := "the judge or a hook failed in " + quantity.List(gating)
-		if !gateFailed {
-			message += ": the verdict is unknown"
+		outcome := ""
+		if len(r.Failed) == 0 {
+			outcome = ": the verdict is unknown"
 		}
-		r.Problems = append(r.Problems, Problem{Kind: "harness", ExitStatus: 3, Message: message})
+		r.problem("harness", 3, "", "the judge or a hook failed in %s%s", quantity.List(gating), outcome)
 	}
 	if len(others) > 0 {
 		r.Notes = append(r.Notes, "the judge or a hook failed in "+quantity.List(others)+
@@ -167,11 +161,86 @@ func (r *Report) leftovers() string {
 // exitStatus is the first of 2, 1, 3, 4, 5, 6 that any problem asks for.
 func exitStatus(problems []Problem) int {
 	for _, want := range []int{2, 1, 3, 4, 5, 6} {
-		for _, p := range problems {
-			if p.ExitStatus == want {
-				return want
-			}
+		if slices.ContainsFunc(problems, func(p Problem) bool { return p.ExitStatus == want }) {
+			return want
 		}
 	}
 	return 0
+}
+
+// checkWaivers refuses waivers that say nothing; a stale one is a problem of the report.
+func (o *Options) checkWaivers() error {
+	for i, w := range o.Waivers {
+		if w.Check == "" || w.Reason == "" {
+			return usage("%swaiver %d needs a check and a reason", w.place(), i+1)
+		}
+		if _, err := time.Parse(time.DateOnly, w.Until); w.Until != "" && err != nil {
+			return usage("%swaiver of %s: until %q is no date: use YYYY-MM-DD", w.place(), w.Check, w.Until)
+		}
+	}
+	return nil
+}
+
+// place begins a message about the waiver.
+func (w Waiver) place() string {
+	if w.Source == "" {
+		return ""
+	}
+	return w.Source + ": "
+}
+
+func (w Waiver) expired(now time.Time) bool {
+	last, err := time.Parse(time.DateOnly, w.Until)
+	return err == nil && !now.Before(last.AddDate(0, 0, 1))
+}
+
+// covers reports whether the waiver speaks of the finding.
+func (w Waiver) covers(f Finding) bool {
+	return (w.Object == "" || w.Object == f.Object) && (w.Operation == "" || w.Operation == f.Operation)
+}
+
+// Waive turns a failure whose every finding is accepted into WAIVED.
+func (o *Options) Waive(c *Check, r *CheckResult) {
+	if !r.failed() || len(r.Findings) == 0 || slices.ContainsFunc(r.Findings, func(f Finding) bool { return o.waiverFor(c.ID, f) == nil }) {
+		return
+	}
+	w := o.waiverFor(c.ID, r.Findings[0])
+	r.Status, r.Waiver = Waived, w
+	r.Reason = "waived: " + w.Reason
+}
+
+func (o *Options) waiverFor(id string, f Finding) *Waiver {
+	for i := range o.Waivers {
+		w := &o.Waivers[i]
+		if w.Check == id && w.covers(f) && !w.expired(time.Now()) {
+			return w
+		}
+	}
+	return nil
+}
+
+// staleWaivers reports waivers that no longer waive anything.
+func (o *Options) staleWaivers(r *Report, cat *Catalogue) {
+	problem := func(format string, args ...any) {
+		r.problem("waiver", 4, "remove or correct the waiver", format, args...)
+	}
+	for _, w := range o.Waivers {
+		if _, ok := cat.Check(w.Check); !ok {
+			meant := meantCheck(cat, w.Check)
+			if meant != "" {
+				meant = "; did you mean " + meant + "?"
+			}
+			problem("%sthe waiver of %s names no check of the catalogue%s", w.place(), w.Check, meant)
+			continue
+		}
+		if w.expired(time.Now()) {
+			problem("%sthe waiver of %s expired on %s", w.place(), w.Check, w.Until)
+			continue
+		}
+		for _, c := range r.Checks {
+			if c.ID == w.Check && !slices.ContainsFunc(c.Findings, w.covers) && (c.Status == Pass || c.failed() || c.Status == Waived) {
+				problem("%sthe waiver of %s is stale: nothing that it covers failed", w.place(), w.Check)
+			}
+		}
+	}
 }

@@ -199,7 +199,7 @@ func requireEveryFormatSays(t *testing.T, r *conformance.Report, words string) {
 	escaped := strings.NewReplacer("&", "&amp;", "<", "&lt;", `"`, "&#34;").Replace(words)
 	for _, format := range report.Formats() {
 		reader, writer := io.Pipe()
-		go func() { writer.CloseWithError(report.Write(format, writer, r)) }()
+		go func() { writer.CloseWithError(report.Options{}.Write(format, writer, r)) }()
 		text, err := io.ReadAll(reader)
 		require.NoError(t, err)
 		if said := string(text); strings.Contains(said, "curl -sS") {

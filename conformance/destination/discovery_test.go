@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/internal/line"
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/write"
 	"github.com/destkit/destkit/destsim/rpc"
 )
@@ -95,6 +95,6 @@ func TestIdentifierOfAnObject(t *testing.T) {
 	require.Equal(t, "n", id.APIName)
 	o.Fields = o.Fields[1:]
 	_, err = o.Identifier()
-	status, _, _ := line.Decided(err)
+	status, _, _ := engine.Decided(err)
 	require.Equal(t, conformance.NotApplicable, status)
 }

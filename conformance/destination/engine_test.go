@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/internal/line"
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -196,7 +196,7 @@ func TestPermissions(t *testing.T) {
 				require.NoError(t, err)
 				return
 			}
-			status, reason, decider := line.Decided(err)
+			status, reason, decider := engine.Decided(err)
 			require.Equal(t, conformance.NotRun, status)
 			require.Equal(t, c.decider, decider)
 			require.NotEmpty(t, reason)

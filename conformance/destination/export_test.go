@@ -14,9 +14,6 @@ func JudgeAltered(ctx context.Context, target Target, opts conformance.Options, 
 		return "", err
 	}
 	defer s.Close()
-	if err := s.load(); err != nil {
-		return "", err
-	}
 	if err := s.OpenJournal(); err != nil {
 		return "", err
 	}

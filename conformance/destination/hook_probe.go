@@ -14,10 +14,8 @@ import (
 	"github.com/destkit/destkit/internal/hook"
 )
 
-// probeHooks looks at the hooks that the run will call before anything is
-// written: a hook that cannot be called, or a read-back that shows what was
-// never there, would turn every check that needs it into the same error. The
-// first broken one is the problem of the run.
+// probeHooks looks at the hooks that the run will call before anything is written: a broken one
+// would turn every check that needs it into the same error. The first is the problem of the run.
 func (s *session) probeHooks(ctx context.Context, r *conformance.Report, checks []*conformance.Check) {
 	for _, probe := range s.hookProbes(checks) {
 		err := probe(ctx)
@@ -51,24 +49,17 @@ func (s *session) hookProbes(checks []*conformance.Check) []func(context.Context
 		out = append(out, s.probeReadback)
 	}
 	for _, name := range hookNames {
-		if s.Hook(name).Set() && s.calls(name, checks) {
+		called := name == "cleanup" && s.Opts.Write || slices.ContainsFunc(checks, func(c *conformance.Check) bool {
+			return c.Hook == name && (s.Opts.Write || !c.Write)
+		})
+		if s.Hook(name).Set() && called {
 			reach(name, s.Hook(name))
 		}
 	}
 	return out
 }
 
-// calls reports whether the run may call a hook: cleanup when it writes, the
-// others when a selected check asks for them.
-func (s *session) calls(name string, checks []*conformance.Check) bool {
-	if name == "cleanup" {
-		return s.Opts.Write
-	}
-	return slices.ContainsFunc(checks, func(c *conformance.Check) bool { return c.Hook == name && (s.Opts.Write || !c.Write) })
-}
-
-// probeReadback asks the read-back for a key of each named object that was never
-// used. It must say that there is none.
+// probeReadback asks for a key of each named object that was never used, and must be shown none.
 func (s *session) probeReadback(ctx context.Context) error {
 	for _, name := range s.Opts.Objects {
 		o := s.Catalog.Object(name)
@@ -79,7 +70,12 @@ func (s *session) probeReadback(ctx context.Context) error {
 		if err != nil {
 			continue // FLD-004 says so
 		}
-		key := s.unusedKey(id)
+		var key json.RawMessage
+		if id.Type == rpc.TypeInteger { // not of the range, which may be short
+			key = json.RawMessage(strconv.FormatInt(s.Keys.UnusedInteger(), 10))
+		} else {
+			key = values.Quote(s.Keys.NextText("HOOK-000"))
+		}
 		reply, err := hook.Paged(s.Readback)(ctx, hook.ReadbackRequest{Object: name, IdentifierField: id.APIName, Identifiers: []json.RawMessage{key}})
 		if err != nil {
 			return err
@@ -93,15 +89,6 @@ func (s *session) probeReadback(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// unusedKey is a key that nothing was written under yet. An integer is not taken
-// from the range, which may be short.
-func (s *session) unusedKey(id rpc.Field) json.RawMessage {
-	if id.Type != rpc.TypeInteger {
-		return values.Quote(s.Keys.NextText("HOOK-000"))
-	}
-	return json.RawMessage(strconv.FormatInt(s.Keys.UnusedInteger(), 10))
 }
 
 const uncountedNote = "the read-back hook gives no count: a key counts as often as it is listed, and a hook that lists each key once cannot show a second copy"

@@ -19,18 +19,16 @@ import (
 	"github.com/destkit/destkit/internal/quantity"
 )
 
-// Passive judges a destination by the calls that others make: it sends nothing.
-// Each check that traffic can decide is judged by the claims of its scenario, the
-// same that Run uses; what they look at is what went by. One goroutine at a time
-// may use it.
+// Passive judges a destination by the calls that others make: the claims of the scenarios that
+// Run uses look at what went by. One goroutine at a time may use it.
 type Passive struct {
-	ruler           *judge.Ruler
-	s               *session
-	viewer          *wire.Viewer
-	ours            *wire.Calls
-	selected        []*conformance.Check
-	started, latest time.Time
-	spent           time.Duration // between the first and the last exchange
+	ruler    *judge.Ruler
+	s        *session
+	viewer   *wire.Viewer
+	ours     *wire.Calls
+	selected []*conformance.Check
+	started  time.Time
+	spent    time.Duration // between the first and the last exchange
 
 	headers map[uint64]bool // secrets that are known, by their hash
 	seed    maphash.Seed
@@ -62,16 +60,14 @@ type Judged struct {
 // maxRecorded is how many bytes of each body a recording keeps.
 const maxRecorded = 8 << 20
 
-// Recording is the record of the exchange with its bodies, up to maxRecorded, and
-// without secrets: what is judged again or sent again.
+// Recording is the record with bodies up to maxRecorded, without secrets, to be judged or sent again.
 func (j *Judged) Recording() conformance.Exchange { return j.exchange(true) }
 
 // Exchange is the record of the exchange, without secrets.
 func (j *Judged) Exchange() conformance.Exchange { return j.exchange(false) }
 
-// NewPassive prepares a judge of what others exchange with the destination at the
-// URL of the target. Its Token and Headers are only kept out of reports. Mistakes are
-// *UsageError.
+// NewPassive prepares a judge of what others exchange with the URL of the target, whose Token and
+// Headers are only kept out of reports. Mistakes are *UsageError.
 func NewPassive(target Target, opts conformance.Options) (*Passive, error) {
 	opts.Write, opts.Load, opts.Features = false, false, nil
 	opts = line.WithDefaults(opts)
@@ -93,7 +89,8 @@ func NewPassive(target Target, opts conformance.Options) (*Passive, error) {
 	if err := s.FindSecret(); err != nil {
 		return nil, err
 	}
-	if err := s.load(); err != nil {
+	var err error
+	if s.Cat, err = conformance.LoadCatalogue(conformance.SuiteDestination); err != nil {
 		return nil, err
 	}
 	suite := s.suite()
@@ -114,18 +111,19 @@ func NewPassive(target Target, opts conformance.Options) (*Passive, error) {
 // Secrets is the redactor of the run: what it knows stands in no report.
 func (p *Passive) Secrets() *wire.Redactor { return p.s.Redactor }
 
-// mostSecrets bounds how many credentials of callers are looked for in everything
-// that is recorded; the bodies of calls with further ones are not kept.
-const mostSecrets = 64
+const (
+	mostSecrets = 64   // credentials of callers; the bodies of calls with further ones are not kept
+	mostHeaders = 2000 // header lines that are known again
+)
 
-// mostHeaders bounds the header lines that are known again.
-const mostHeaders = 2000
-
-// Observe judges one exchange. Exchanges come in the order of their requests, as far
-// as that is known.
+// Observe judges one exchange, in the order of the requests as far as that is known.
 func (p *Passive) Observe(x *conformance.Sight) *Judged {
 	if p.secrets < mostSecrets {
-		p.secrets += p.learnSecrets(x)
+		for _, h := range x.RequestHeader {
+			if wire.SecretHeader(h.Name) && !p.known(h) {
+				p.secrets += wire.AddHeaderSecrets(p.s.Redactor, []wire.Header{h})
+			}
+		}
 	}
 	if _, query, found := strings.Cut(x.Target, "?"); found && p.queries < mostSecrets && !p.known(wire.Header{Name: "?", Value: query}) {
 		p.queries += wire.AddQuerySecrets(p.s.Redactor, x.Target)
@@ -142,17 +140,17 @@ func (p *Passive) Observe(x *conformance.Sight) *Judged {
 	r := &exchange.Reply{Reply: p.viewer.Reply(x)}
 	r.Parse(&p.s.Trees)
 	c := rules.Read(r, x.Method, auth, x.Number)
+	j := p.judged(x, c)
 	if !p.ours.Has(x) {
 		p.other++
-		return p.judged(x, c)
+		return j
 	}
 	p.calls++
 	p.records += c.Records
-	if p.latest = x.Started.Add(x.Total); p.calls == 1 {
+	if p.calls == 1 {
 		p.started = x.Started
 	}
-	p.spent = max(p.spent, p.latest.Sub(p.started))
-	j := p.judged(x, c)
+	p.spent = max(p.spent, x.Started.Add(x.Total).Sub(p.started))
 	if c.Batch != nil {
 		j.Operation = c.Batch.Operation
 		j.Succeeded, j.Failed = c.Batch.Statuses()
@@ -160,10 +158,9 @@ func (p *Passive) Observe(x *conformance.Sight) *Judged {
 	if c.Unread {
 		p.unread++
 	}
-	if c.Unread || c.CutAt(length) {
-		return j
+	if !c.Unread && !c.CutAt(length) {
+		j.IDs = p.ruler.See(c)
 	}
-	j.IDs = p.ruler.See(c)
 	return j
 }
 
@@ -172,19 +169,15 @@ func (p *Passive) judged(x *conformance.Sight, c *rules.Call) *Judged {
 	return &Judged{
 		Method: c.Method, Object: c.Object, Status: c.Status, Kind: string(c.Kind), Records: c.Records,
 		exchange: func(recording bool) conformance.Exchange {
-			e := c.Exchange
+			show := c.Exchange
 			if recording {
-				e = func() conformance.Exchange { return p.viewer.Recording(x, c.Reply().Reply, maxRecorded) }
+				show = func() conformance.Exchange { return p.viewer.Recording(x, c.Reply().Reply, maxRecorded, maxRecorded) }
 			}
-			return p.named(c, e())
+			e := show()
+			e.RPC, e.RPCID = p.s.Redactor.String(foreign.Clip(c.Method, 200)), p.s.Redactor.String(foreign.Clip(c.ID, 400))
+			return e
 		},
 	}
-}
-
-// named puts method and id of a call into its record.
-func (p *Passive) named(c *rules.Call, e conformance.Exchange) conformance.Exchange {
-	e.RPC, e.RPCID = p.s.Redactor.String(foreign.Clip(c.Method, 200)), p.s.Redactor.String(foreign.Clip(c.ID, 400))
-	return e
 }
 
 // known reports whether a header line was seen before, and notes it.
@@ -199,27 +192,13 @@ func (p *Passive) known(h wire.Header) bool {
 	return false
 }
 
-// learnSecrets makes the secrets of a caller known.
-func (p *Passive) learnSecrets(x *conformance.Sight) int {
-	fresh := 0
-	for _, h := range x.RequestHeader {
-		if !wire.SecretHeader(h.Name) || p.known(h) {
-			continue
-		}
-		fresh += wire.AddHeaderSecrets(p.s.Redactor, []wire.Header{h})
-	}
-	return fresh
-}
-
-// TLSConfig is how a line to the endpoint is opened: certificates are looked at by
-// VerifyTLS alone, so that what is wrong with them can be reported.
+// TLSConfig leaves certificates to VerifyTLS, so that what is wrong with them can be reported.
 func (p *Passive) TLSConfig() *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS10, RootCAs: p.s.Opts.Roots, InsecureSkipVerify: true}
 }
 
-// VerifyTLS notes what a handshake has shown, for the TLS checks. Where untrusted
-// certificates are not accepted (Options.Development) its error says why nothing may be
-// sent over the line. It is safe for parallel use.
+// VerifyTLS notes what a handshake has shown; its error says why nothing may be sent over the
+// line. It is safe for parallel use.
 func (p *Passive) VerifyTLS(state tls.ConnectionState) error {
 	f := &rules.Handshake{Name: p.s.URL.Hostname(), Roots: p.s.Opts.Roots, Now: time.Now(), Version: state.Version, Chain: state.PeerCertificates}
 	p.ruler.Traffic.Connected(f)

@@ -4,29 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/discover"
-	"github.com/destkit/destkit/conformance/internal/line"
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
 // Plan makes the planning calls, writes nothing, and says what Run would do.
 func Plan(ctx context.Context, target Target, opts conformance.Options) (*conformance.PlanReport, error) {
-	s, err := newSession(target, opts)
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
-	p, err := s.makePlan(ctx)
-	if p != nil {
-		s.Redactor.Value(p)
-	}
-	return p, s.suite().HideError(err)
+	return inSession(target, opts, func(s *session) (*conformance.PlanReport, error) { return s.makePlan(ctx) })
 }
 
 func (s *session) makePlan(ctx context.Context) (*conformance.PlanReport, error) {
-	checks, err := s.selected()
+	checks, err := s.suite().Select(&s.Opts)
 	if err != nil {
 		return nil, err
 	}
@@ -53,10 +45,7 @@ func (s *session) makePlan(ctx context.Context) (*conformance.PlanReport, error)
 		return nil, s.noObjects(missing)
 	}
 	p := &conformance.PlanReport{Target: s.Redactor.String(s.Target.URL), Replicas: s.Replicas.Names[1:], Notes: []string{}, Undecidable: []string{}, Keys: []string{}}
-	if c.Speed != nil {
-		p.Speed = fmt.Sprintf("%s in a batch, %s at once, %d records/s",
-			quantity.Count(c.Speed.MaximumBatchSize, "record"), quantity.Count(c.Speed.MaximumParallelBatches, "batch"), c.Speed.MaximumRecordsPerSecond)
-	}
+	p.Speed = declaredSpeed(c)
 	if len(missing) > 0 {
 		p.Notes = append(p.Notes, "list_objects names no object that can be read: conform judges the list, and writes nothing")
 	}
@@ -80,15 +69,13 @@ func (s *session) makePlan(ctx context.Context) (*conformance.PlanReport, error)
 func (s *session) planObjects(p *conformance.PlanReport) {
 	sc := s.NewScenario(context.Background(), &conformance.Check{ID: "RES-002"}, nil)
 	for _, o := range s.Catalog.Objects {
-		po := conformance.PlanObject{Name: o.APIName, Operations: o.Operations, Fields: len(o.Fields), Cleanup: "none"}
+		po := conformance.PlanObject{Name: o.APIName, Operations: o.Operations, Fields: len(o.Fields), Cleanup: "none",
+			Chosen: slices.Contains(s.Opts.Objects, o.APIName)}
 		switch {
 		case o.Accepts("delete"):
 			po.Cleanup = "delete batches"
 		case s.Opts.Hooks.Cleanup.Set():
 			po.Cleanup = "hook"
-		}
-		for _, name := range s.Opts.Objects {
-			po.Chosen = po.Chosen || name == o.APIName
 		}
 		if f, err := o.Identifier(); err == nil {
 			po.Identifier = f.APIName
@@ -104,7 +91,7 @@ func (s *session) planCheck(p *conformance.PlanReport, c *conformance.Check) {
 	pc := conformance.PlannedCheck{ID: c.ID, Title: c.Title, Level: c.Level, Runs: true}
 	if err := s.Permitted(c); err != nil {
 		pc.Runs = false
-		_, pc.Reason, pc.Decider = line.Decided(err)
+		_, pc.Reason, pc.Decider = engine.Decided(err)
 	} else if c.Write {
 		pc.Records = c.Records
 		if c.EachObject {
@@ -112,14 +99,11 @@ func (s *session) planCheck(p *conformance.PlanReport, c *conformance.Check) {
 		}
 		p.Records += pc.Records
 	}
-	switch {
-	case pc.Runs && c.ReadbackDecides && s.Readback == nil:
+	if pc.Runs && c.ReadbackDecides && s.Readback == nil {
 		pc.Reason, pc.Decider = "may stay INCONCLUSIVE without a read-back hook", "readback"
-		fallthrough
-	case !pc.Runs:
-		if c.Level == conformance.Must && c.Gates(s.Opts.Profile) {
-			p.Undecidable = append(p.Undecidable, c.ID)
-		}
+	}
+	if pc.Reason != "" && c.Level == conformance.Must && c.Gates(s.Opts.Profile) {
+		p.Undecidable = append(p.Undecidable, c.ID)
 	}
 	p.Checks = append(p.Checks, pc)
 }

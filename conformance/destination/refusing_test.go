@@ -12,7 +12,7 @@ import (
 	"sync"
 
 	"github.com/destkit/destkit/conformance/internal/exchange"
-	"github.com/destkit/destkit/conformance/internal/judge"
+	"github.com/destkit/destkit/conformance/internal/model"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -67,7 +67,7 @@ func (e *refuser) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	failed := func(status, code int, id json.RawMessage, message string) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(status)
-		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%q}}`, judge.OrNull(id), code, message)
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%q}}`, model.OrNull(id), code, message)
 	}
 	req, err := rpc.DecodeRequest(body)
 	var of struct {
@@ -124,7 +124,7 @@ func (e *refuser) record(plan rpc.SyncPlan, r rpc.Record, key json.RawMessage) r
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	text := exchange.KeyText(key)
-	if string(judge.OrNull(key)) == "null" {
+	if string(model.OrNull(key)) == "null" {
 		return rpc.RecordResult{Identifier: json.RawMessage("null"), ErrorMessage: "a record has no identifier"}
 	}
 	_, there := e.stored[plan.Object.APIName][text]

@@ -28,10 +28,9 @@ type ReplayResult struct {
 	Verdict string `json:"verdict,omitempty"`
 }
 
-// Replay sends the exchanges of a report's findings again, those of the given
-// checks or all, to the target of the caller and nowhere else. What a request does
-// is read from its body: one that writes records is sent only with Options.Write,
-// and only when every key in it is one of the run. Unknown ids are a *UsageError.
+// Replay sends the exchanges of a report's findings again, those of the given checks or all, to
+// the target of the caller only. Records need Options.Write and keys of the run. Unknown ids
+// are a *UsageError.
 func Replay(ctx context.Context, target Target, opts conformance.Options, r *conformance.Report, ids []string) ([]ReplayResult, error) {
 	for _, id := range ids {
 		if !slices.ContainsFunc(r.Checks, func(c conformance.CheckResult) bool { return c.ID == id && len(c.Findings) > 0 }) {
@@ -74,11 +73,11 @@ func Replay(ctx context.Context, target Target, opts conformance.Options, r *con
 // resend sends one exchange, or says why not; the reply is nil when it was not sent.
 func (p *permission) resend(ctx context.Context, check string, x conformance.Exchange) (res ReplayResult, r *exchange.Reply) {
 	res = ReplayResult{Check: check, Before: x}
-	body, header, does, why := p.request(ctx, x)
+	req, why := p.request(ctx, x)
 	if res.Skipped = why; why != "" {
 		return res, nil
 	}
-	r, err := p.s.Send(ctx, check, line.Request{Method: does.method, Body: body, Header: header, HTTPMethod: x.Request.Method, Records: does.records})
+	r, err := p.s.Send(ctx, check, req)
 	if err != nil {
 		res.Skipped = fmt.Sprint(err)
 		return res, nil
@@ -91,31 +90,28 @@ func (p *permission) resend(ctx context.Context, check string, x conformance.Exc
 }
 
 // request makes the request of an exchange again. why says that it is not sent.
-func (p *permission) request(ctx context.Context, x conformance.Exchange) (body []byte, header http.Header, does asks, why string) {
-	method := cmp.Or(x.Request.Method, http.MethodPost)
+func (p *permission) request(ctx context.Context, x conformance.Exchange) (req line.Request, why string) {
+	req.HTTPMethod = cmp.Or(x.Request.Method, http.MethodPost)
 	switch {
 	case x.Incoming:
-		return nil, nil, does, "the service sent it, not the judge"
+		return req, "the service sent it, not the judge"
 	case x.Request.Body.Truncated:
-		return nil, nil, does, "the report keeps only the beginning of this request"
-	case !slices.Contains([]string{http.MethodPost, http.MethodGet, http.MethodPut, http.MethodDelete}, method):
-		return nil, nil, does, fmt.Sprintf("its HTTP method %s is none that this program sends", foreign.Clip(method, 20))
+		return req, "the report keeps only the beginning of this request"
+	case !slices.Contains([]string{http.MethodPost, http.MethodGet, http.MethodPut, http.MethodDelete}, req.HTTPMethod):
+		return req, fmt.Sprintf("its HTTP method %s is none that this program sends", foreign.Clip(req.HTTPMethod, 20))
 	}
-	body = []byte(x.Request.Body.Text)
-	if x.Request.Body.Base64 != "" {
-		var err error
-		if body, err = base64.StdEncoding.DecodeString(x.Request.Body.Base64); err != nil {
-			return nil, nil, does, "the request body in the report is damaged"
-		}
+	binary, err := base64.StdEncoding.DecodeString(x.Request.Body.Base64)
+	if err != nil {
+		return req, "the request body in the report is damaged"
 	}
-	shown := string(body)
-	body = []byte(p.s.Redactor.Reveal(shown))
-	if does = p.read(ctx, method, body); does.refused != "" {
-		return nil, nil, does, does.refused
+	shown := string(binary) + x.Request.Body.Text // one of both
+	req.Body = []byte(p.s.Redactor.Reveal(shown))
+	if why := p.read(ctx, &req); why != "" {
+		return req, why
 	}
-	if does.records > 0 && string(body) != shown {
-		return nil, nil, does, "a secret would be written into a record"
+	if req.Records > 0 && string(req.Body) != shown {
+		return req, "a secret would be written into a record"
 	}
-	header, why = p.header(x)
-	return body, header, does, why
+	req.Header, why = p.header(x)
+	return req, why
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/discover"
 	"github.com/destkit/destkit/conformance/internal/judge"
+	"github.com/destkit/destkit/conformance/internal/line"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/internal/write"
 	"github.com/destkit/destkit/destsim/rpc"
@@ -21,10 +22,8 @@ import (
 	"github.com/destkit/destkit/internal/quantity"
 )
 
-// permission decides which requests of a report may be sent again. The report is a
-// file: what it says beside a request (its method, its check, its run) is a label.
-// What a request does is read from its body, and only what this program itself
-// sends is sent.
+// permission decides which requests of a report may be sent again: what a file says beside a
+// body is a label, and only what this program itself sends is sent.
 type permission struct {
 	s       *session
 	report  *conformance.Report
@@ -36,42 +35,37 @@ type permission struct {
 	catalog *write.Catalog // of the target, once it was asked
 }
 
-// asks says what an endpoint would do for a body.
-type asks struct {
-	method  string // as the body has it, "" when it has none
-	records int    // that it would write
-	refused string // why it is not sent
-}
-
-// read reads a body that is about to be sent, secrets included.
-func (p *permission) read(ctx context.Context, httpMethod string, body []byte) asks {
-	n, err := wire.Parse(body)
+// read adds what the body of a request, secrets included, would do; why says that it is not sent.
+func (p *permission) read(ctx context.Context, req *line.Request) (why string) {
+	n, err := wire.Parse(req.Body)
+	twice := ""
+	if err == nil {
+		twice = ambiguous(n)
+	}
 	method := n.Get("method")
 	switch {
-	case err == nil && n.Is(wire.Object) && method.Is(wire.String) && ambiguous(n) == "":
-		a := asks{method: method.Text}
-		switch {
-		case a.method == rpc.MethodSyncBatch:
-			return p.batch(ctx, httpMethod, n)
-		case slices.Contains(judge.UnknownMethods, a.method) || slices.Contains(rpc.Methods(), a.method):
-			return a
+	case err == nil && twice == "" && n.Is(wire.Object) && method.Is(wire.String):
+		if method.Text == rpc.MethodSyncBatch {
+			req.Method = method.Text
+			return p.batch(ctx, req, n)
 		}
-	case len(body) == 0 && httpMethod == http.MethodGet: // the call was in the query
-		return asks{}
-	}
-	for _, known := range oddBodies() {
-		if known.Match(body) {
-			return asks{}
+		if slices.Contains(judge.UnknownMethods, method.Text) || slices.Contains(rpc.Methods(), method.Text) {
+			req.Method = method.Text
+			return ""
 		}
+	case len(req.Body) == 0 && req.HTTPMethod == http.MethodGet: // the call was in the query
+		return ""
 	}
-	if err == nil && ambiguous(n) != "" {
-		return asks{refused: "the member " + ambiguous(n) + " stands twice in its body, so that two readers may take it for two calls"}
+	switch {
+	case slices.ContainsFunc(oddBodies(), func(known *regexp.Regexp) bool { return known.Match(req.Body) }):
+		return ""
+	case twice != "":
+		return "the member " + twice + " stands twice in its body, so that two readers may take it for two calls"
 	}
-	return asks{refused: "its body is none that this program sends"}
+	return "its body is none that this program sends"
 }
 
-// ambiguous names a member that stands twice in its object, in any case of its
-// letters: readers disagree on which of them counts. "" when there is none.
+// ambiguous names a member that stands twice in its object, in any case of its letters, "" without one.
 func ambiguous(n *wire.Node) string {
 	if len(n.Duplicates) > 0 {
 		return n.Duplicates[0]
@@ -96,33 +90,35 @@ func ambiguous(n *wire.Node) string {
 }
 
 // batch permits a sync_batch that writes keys of the run and nothing else.
-func (p *permission) batch(ctx context.Context, httpMethod string, n *wire.Node) asks {
-	a := asks{method: rpc.MethodSyncBatch}
-	params, records := n.Get("params"), n.Get("params", "records")
-	a.records = len(itemsOf(records))
+func (p *permission) batch(ctx context.Context, req *line.Request, n *wire.Node) (why string) {
+	params := n.Get("params")
+	var records []*wire.Node
+	if list := params.Get("records"); list.Is(wire.Array) {
+		records = list.Items
+	}
+	req.Records = len(records)
 	switch {
-	case httpMethod != http.MethodPost:
-		a.refused = fmt.Sprintf("it writes records, and its HTTP method is %s", foreign.Clip(httpMethod, 20))
+	case req.HTTPMethod != http.MethodPost:
+		return fmt.Sprintf("it writes records, and its HTTP method is %s", foreign.Clip(req.HTTPMethod, 20))
 	case !p.write:
-		a.refused = "it calls sync_batch, which writes records: add --write to send it"
+		return "it calls sync_batch, which writes records: add --write to send it"
 	case !has(n, "jsonrpc", "method", "params", "id") || !has(params, "sync_plan", "records"):
-		a.refused = "it calls sync_batch with a member that this program does not send"
+		return "it calls sync_batch with a member that this program does not send"
 	case params.Get("sync_plan").Is(wire.Object):
-		a.refused = p.plan(ctx, params.Get("sync_plan"), records)
-	case a.records > 0:
-		a.refused = "it writes records without a plan, so that their keys cannot be told"
+		if why := p.plan(ctx, params.Get("sync_plan"), records); why != "" {
+			return why
+		}
+	case len(records) > 0:
+		return "it writes records without a plan, so that their keys cannot be told"
 	}
-	if a.refused == "" && p.records+a.records > p.s.Opts.MaxRecords {
-		a.refused = fmt.Sprintf("with its %s more than %d would be written", quantity.Count(a.records, "record"), p.s.Opts.MaxRecords)
+	if p.records+len(records) > p.s.Opts.MaxRecords {
+		return fmt.Sprintf("with its %s more than %d would be written", quantity.Count(len(records), "record"), p.s.Opts.MaxRecords)
 	}
-	if a.refused == "" {
-		p.records += a.records
-	}
-	return a
+	p.records += len(records)
+	return ""
 }
 
-// has reports whether an object has no other members than these. A value that is
-// no object has none.
+// has reports whether an object has no other members than these; no object has none.
 func has(n *wire.Node, names ...string) bool {
 	if n == nil {
 		return true
@@ -131,14 +127,14 @@ func has(n *wire.Node, names ...string) bool {
 }
 
 // plan says why the records of a plan may not be written, "" when they may.
-func (p *permission) plan(ctx context.Context, plan, records *wire.Node) string {
+func (p *permission) plan(ctx context.Context, plan *wire.Node, records []*wire.Node) string {
 	operation, name := plan.Get("operation"), plan.Get("object", "object_api_name")
 	switch {
 	case !has(plan, "object", "operation", "sync_run_id", "sync_id", "schema") || !has(plan.Get("object"), "object_api_name", "label"):
 		return "its plan has a member that this program does not send"
-	case !operation.Is(wire.String) || !slices.Contains(batchOperations, operation.Text):
+	case !operation.Is(wire.String) || !slices.Contains([]string{rpc.OperationUpsert, rpc.OperationInsert, rpc.OperationUpdate, rpc.OperationDelete}, operation.Text):
 		return "the operation of its plan is none that this program sends"
-	case len(itemsOf(records)) == 0:
+	case len(records) == 0:
 		return ""
 	case !name.Is(wire.String):
 		return "its plan names no object"
@@ -146,55 +142,40 @@ func (p *permission) plan(ctx context.Context, plan, records *wire.Node) string 
 		return fmt.Sprintf("it writes into %q, which is none of the objects of the run: name it with --object", foreign.Clip(name.Text, 60))
 	}
 	if p.owns == nil {
+		checks := lists.Of(slices.Concat(p.report.Checks, p.report.Own), func(c conformance.CheckResult) string { return c.ID })
 		var err error
-		if p.owns, err = p.ownership(); err != nil {
+		if p.owns, err = discover.NewOwnership(p.report.RunID, p.s.Opts, checks); err != nil {
 			return err.Error()
 		}
 	}
-	o, why := p.object(ctx, name.Text)
-	if o == nil {
-		return why
+	// What its identifiers are is for the target to say, and not for the report.
+	if p.catalog == nil {
+		c, err := p.s.Discover(ctx)
+		if err != nil {
+			return "the endpoint could not be asked for its objects: " + err.Error()
+		}
+		p.catalog = c
+	}
+	o := p.catalog.Object(name.Text)
+	if o == nil || len(o.Fields) == 0 {
+		return fmt.Sprintf("the endpoint does not list the fields of %q, so that its identifiers cannot be told", foreign.Clip(name.Text, 60))
 	}
 	return p.keys(o, plan.Get("schema"), records)
 }
 
-// batchOperations are those that batches of the judge carry.
-var batchOperations = []string{rpc.OperationUpsert, rpc.OperationInsert, rpc.OperationUpdate, rpc.OperationDelete}
-
-func (p *permission) ownership() (*discover.Ownership, error) {
-	checks := lists.Of(slices.Concat(p.report.Checks, p.report.Own), func(c conformance.CheckResult) string { return c.ID })
-	return discover.NewOwnership(p.report.RunID, p.s.Opts, checks)
-}
-
-// object asks the target what it knows of an object: which of its fields are
-// identifiers is not for the report to say.
-func (p *permission) object(ctx context.Context, name string) (*write.Object, string) {
-	if p.catalog == nil {
-		c, err := p.s.Discover(ctx)
-		if err != nil {
-			return nil, "the endpoint could not be asked for its objects: " + err.Error()
-		}
-		p.catalog = c
-	}
-	o := p.catalog.Object(name)
-	if o == nil || len(o.Fields) == 0 {
-		return nil, fmt.Sprintf("the endpoint does not list the fields of %q, so that its identifiers cannot be told", foreign.Clip(name, 60))
-	}
-	return o, ""
-}
-
-// keys says which record has an identifier that the run did not make. Whatever the
-// plan or the endpoint calls an identifier must be the run's own, or absent.
-func (p *permission) keys(o *write.Object, schema, records *wire.Node) string {
+// keys says which record has an identifier, of the plan or the endpoint, that the run did not make.
+func (p *permission) keys(o *write.Object, schema *wire.Node, records []*wire.Node) string {
 	names := lists.Of(o.Identifiers(), func(f rpc.Field) string { return f.APIName })
-	for _, m := range membersOf(schema) {
-		active, _ := m.Value.Get("active_identifier").Bool()
-		identifier, _ := m.Value.Get("field", "identifier").Bool()
-		if active || identifier {
-			names = append(names, m.Name)
+	if schema.Is(wire.Object) {
+		for _, m := range schema.Members {
+			active, _ := m.Value.Get("active_identifier").Bool()
+			identifier, _ := m.Value.Get("field", "identifier").Bool()
+			if active || identifier {
+				names = append(names, m.Name)
+			}
 		}
 	}
-	for i, r := range itemsOf(records) {
+	for i, r := range records {
 		if !r.Is(wire.Object) {
 			return fmt.Sprintf("its record %d is no object", i+1)
 		}
@@ -209,25 +190,24 @@ func (p *permission) keys(o *write.Object, schema, records *wire.Node) string {
 	return ""
 }
 
-// replayed are the headers of a report that are sent again. All others are those of
-// the connection, which the caller gives, or could make another request of it.
+// replayed are the headers that are sent again; all others are those of the connection.
 var replayed = []string{"Accept", "Accept-Encoding", "Content-Type"}
 
 // header takes the headers of a request over. why says that it is not sent.
 func (p *permission) header(x conformance.Exchange) (h http.Header, why string) {
 	h = http.Header{}
-	for _, line := range x.Request.Header {
-		name := http.CanonicalHeaderKey(line.Name)
+	for _, sent := range x.Request.Header {
+		name := http.CanonicalHeaderKey(sent.Name)
 		if !slices.Contains(replayed, name) {
 			continue
 		}
 		if name == "Content-Type" {
-			kind, rest, err := mime.ParseMediaType(line.Value)
+			kind, rest, err := mime.ParseMediaType(sent.Value)
 			if charset := rest["charset"]; err != nil || kind != "application/json" || charset != "" && !strings.EqualFold(charset, "utf-8") {
 				return nil, "its Content-Type is not that of JSON"
 			}
 		}
-		h.Add(name, line.Value)
+		h.Add(name, sent.Value)
 	}
 	return h, ""
 }
@@ -254,17 +234,3 @@ var oddBodies = sync.OnceValue(func() []*regexp.Regexp {
 	}
 	return out
 })
-
-func itemsOf(n *wire.Node) []*wire.Node {
-	if n.Is(wire.Array) {
-		return n.Items
-	}
-	return nil
-}
-
-func membersOf(n *wire.Node) []wire.Member {
-	if n.Is(wire.Object) {
-		return n.Members
-	}
-	return nil
-}

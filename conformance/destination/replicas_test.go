@@ -174,7 +174,7 @@ func TestReplicasKeepTheirSecrets(t *testing.T) {
 	require.NotContains(t, string(text), "s3cret")
 	for _, format := range formats.Formats() {
 		var page strings.Builder
-		require.NoError(t, formats.Write(format, &page, report))
+		require.NoError(t, formats.Options{}.Write(format, &page, report))
 		require.NotContains(t, page.String(), "s3cret", format)
 		if format == formats.JUnit || format == formats.SARIF {
 			require.Contains(t, page.String(), "shown by $DESTKIT_URL", format)

@@ -1,3 +1,10 @@
+// Package destination judges a custom destination: it sends what the service would send
+// (spec 4.2), looks at what comes back, and says which rules hold, which are broken and
+// which cannot be decided without more evidence. [Run] gives a report, [Test] makes each
+// check a subtest of Go, [Passive] judges the calls that others make.
+//
+// It owns the calls, the safety of what it writes, and the evidence; the verdict is that of
+// package conformance.
 package destination
 
 import (
@@ -20,26 +27,33 @@ import (
 // session is one run, as the engine judges it.
 type session struct{ judge.Judge }
 
-// Run judges a destination. A report comes back whenever the endpoint could be
-// looked at, even when it is interrupted half-way; an error means that the judge
-// could not judge: *UsageError for mistakes of the caller (exit status 2), any
-// other error for a failure of the judge itself (exit status 3).
+// Run judges a destination. A report comes back whenever the endpoint could be looked at, even
+// when the run is interrupted; an error is a *UsageError (exit status 2) or a failure of the
+// judge itself (exit status 3).
 func Run(ctx context.Context, target Target, opts conformance.Options) (*conformance.Report, error) {
+	return inSession(target, opts, func(s *session) (*conformance.Report, error) { return s.run(ctx) })
+}
+
+// inSession gives what comes of a session that it opens, without secrets.
+func inSession[T any](target Target, opts conformance.Options, do func(*session) (*T, error)) (*T, error) {
 	s, err := newSession(target, opts)
 	if err != nil {
 		return nil, err
 	}
 	defer s.Close()
-	r, err := s.run(ctx)
-	if r != nil {
-		s.Redactor.Value(r)
+	out, err := do(s)
+	if out != nil {
+		s.Redactor.Value(out)
 	}
-	return r, s.suite().HideError(err)
+	return out, s.suite().HideError(err)
 }
 
 // newSession checks the options and prepares a run; nothing is sent yet.
-func newSession(target Target, opts conformance.Options) (*session, error) {
-	s := &session{}
+func newSession(target Target, opts conformance.Options) (s *session, err error) {
+	s = &session{}
+	if s.Cat, err = conformance.LoadCatalogue(conformance.SuiteDestination); err != nil {
+		return nil, err
+	}
 	if err := s.Begin(target, opts); err != nil {
 		return nil, err
 	}
@@ -47,9 +61,6 @@ func newSession(target Target, opts conformance.Options) (*session, error) {
 }
 
 func (s *session) run(ctx context.Context) (*conformance.Report, error) {
-	if err := s.load(); err != nil {
-		return nil, err
-	}
 	defer s.CloseJournal()
 	return s.suite().Run(ctx, s.Opts)
 }
@@ -63,24 +74,7 @@ func (s *session) suite() *engine.Suite {
 	}
 }
 
-// load reads the catalogue, unless the session has one.
-func (s *session) load() (err error) {
-	if s.Cat == nil {
-		s.Cat, err = conformance.LoadCatalogue(conformance.SuiteDestination)
-	}
-	return err
-}
-
-// selected are the checks of a run.
-func (s *session) selected() ([]*conformance.Check, error) {
-	if err := s.load(); err != nil {
-		return nil, err
-	}
-	return s.suite().Select(&s.Opts)
-}
-
-// open looks at the endpoint and at the hooks before anything is judged, and learns which
-// values the endpoint takes.
+// open looks at endpoint and hooks before anything is judged, and learns which values are taken.
 func (s *session) open(ctx context.Context, r *conformance.Report, checks []*conformance.Check) (ready bool, err error) {
 	if err := s.OpenJournal(); err != nil {
 		return false, err
@@ -116,7 +110,6 @@ func (s *session) open(ctx context.Context, r *conformance.Report, checks []*con
 	return true, nil
 }
 
-// conclude completes the report.
 func (s *session) conclude(_ context.Context, r *conformance.Report, _ bool) {
 	if s.Untrusted && !slices.ContainsFunc(r.Checks, func(c conformance.CheckResult) bool {
 		return c.Status == conformance.Fail || c.Status == conformance.Flaky
@@ -136,13 +129,9 @@ func (s *session) conclude(_ context.Context, r *conformance.Report, _ bool) {
 }
 
 // Steps lists the sentences that a feature file may use, as regular expressions.
-func Steps() []string {
-	s := engine.Suite{Steps: judge.Definitions()}
-	return s.Sentences()
-}
+func Steps() []string { return (&engine.Suite{Steps: judge.Definitions()}).Sentences() }
 
-// checkObjects refuses unknown --object names, once the list of objects is known
-// to be sound; otherwise the run goes on without writes.
+// checkObjects refuses unknown --object names; without a sound list the run goes on without writes.
 func (s *session) checkObjects(ctx context.Context) error {
 	missing := s.unlisted()
 	if len(missing) == 0 || s.Untrusted {
@@ -154,15 +143,14 @@ func (s *session) checkObjects(ctx context.Context) error {
 			continue
 		}
 		if res := s.suite().Judge(ctx, c); res.Status != conformance.Pass {
-			s.withoutWrites(missing, id, "")
+			s.Opts.Write, s.Unwritten = false, &discover.Unwritten{Missing: missing, Check: id}
 			return nil
 		}
 	}
 	if !s.Catalog.Listed {
-		// The list that those checks have seen came later: the first time
-		// list_objects had no answer, which says nothing about its objects.
+		// The list came later: at first list_objects had no answer, which says nothing about objects.
 		if err := s.List(ctx, s.Catalog); err != nil || !s.Catalog.Listed {
-			s.withoutWrites(missing, "", "list_objects is not answered every time")
+			s.Opts.Write, s.Unwritten = false, &discover.Unwritten{Missing: missing, Why: "list_objects is not answered every time"}
 			return nil
 		}
 		if missing = s.unlisted(); len(missing) == 0 {
@@ -172,19 +160,11 @@ func (s *session) checkObjects(ctx context.Context) error {
 	return s.noObjects(missing)
 }
 
-// noObjects refuses names of --object that list_objects does not have.
+// noObjects refuses names that list_objects does not have; in quotes, since they can be empty.
 func (s *session) noObjects(missing []string) error {
-	return line.Usage("%s %s %s not exist; list_objects names %s", quantity.Noun(len(missing), "object"), quantity.List(inQuotes(missing)),
-		quantity.Verb(len(missing), "does", "do"), quantity.List(inQuotes(s.Catalog.Names())))
-}
-
-// inQuotes puts names of an endpoint in quotes: they can have spaces, or be empty.
-func inQuotes(names []string) []string {
-	out := make([]string, len(names))
-	for i, name := range names {
-		out[i] = strconv.Quote(name)
-	}
-	return out
+	quoted := func(names []string) string { return quantity.List(lists.Of(names, strconv.Quote)) }
+	return line.Usage("%s %s %s not exist; list_objects names %s", quantity.Noun(len(missing), "object"), quoted(missing),
+		quantity.Verb(len(missing), "does", "do"), quoted(s.Catalog.Names()))
 }
 
 // unlisted are the names of --object that discovery did not find.
@@ -192,14 +172,7 @@ func (s *session) unlisted() (missing []string) {
 	return lists.Where(s.Opts.Objects, func(name string) bool { return s.Catalog.Object(name) == nil })
 }
 
-// withoutWrites takes the permission to write back, because of objects that are
-// not listed.
-func (s *session) withoutWrites(missing []string, check, why string) {
-	s.Opts.Write, s.Unwritten = false, &discover.Unwritten{Missing: missing, Check: check, Why: why}
-}
-
-// explainUnwritten says in the report why nothing was written, and which failed check
-// the others wait for: the one about the list, or what that one is blocked by.
+// explainUnwritten says in the report why nothing was written, and for which failed check.
 func (s *session) explainUnwritten(r *conformance.Report) {
 	u := s.Unwritten
 	if u == nil {
@@ -223,9 +196,8 @@ func (s *session) explainUnwritten(r *conformance.Report) {
 	r.Notes = append(r.Notes, fmt.Sprintf("object %s is not listed, and %s: the run goes on without writes", quantity.List(u.Missing), why))
 }
 
-// behind are the failed checks of the report that a check follows from: itself, those
-// that it is blocked by, or those that broke every reply which it looked for. nil: the
-// report has none.
+// behind are the failed checks that a check follows from: itself, those that it is blocked by, or
+// those that broke every reply which it looked for; nil where the report has none.
 func (s *session) behind(r *conformance.Report, id string) (by []string) {
 	i := slices.IndexFunc(r.Checks, func(c conformance.CheckResult) bool { return c.ID == id })
 	if i < 0 {
@@ -235,8 +207,10 @@ func (s *session) behind(r *conformance.Report, id string) (by []string) {
 	case len(c.BlockedBy) > 0:
 		return c.BlockedBy
 	case c.Status == conformance.Inconclusive || c.Status == conformance.NotRun:
+		listed := func(x conformance.Exchange) bool { return x.RPC == rpc.MethodListObjects }
 		for _, c := range r.Checks {
-			if c.Status == conformance.Fail && strings.HasPrefix(c.ID, "RPC-") && slices.ContainsFunc(c.Findings, aboutList) {
+			if c.Status == conformance.Fail && strings.HasPrefix(c.ID, "RPC-") &&
+				slices.ContainsFunc(c.Findings, func(f conformance.Finding) bool { return slices.ContainsFunc(f.Exchanges, listed) }) {
 				by = append(by, c.ID)
 			}
 		}
@@ -245,22 +219,13 @@ func (s *session) behind(r *conformance.Report, id string) (by []string) {
 	return []string{id}
 }
 
-// aboutList reports whether a finding shows a reply to list_objects.
-func aboutList(f conformance.Finding) bool {
-	return slices.ContainsFunc(f.Exchanges, func(x conformance.Exchange) bool { return x.RPC == rpc.MethodListObjects })
-}
-
 // Target is the endpoint under judgement.
 type Target = conformance.Target
 
-// certificateChecks judge whether the line can be trusted at all.
-var certificateChecks = []string{"TLS-002", "TLS-003", "TLS-004", "TLS-005"}
-
-// needs are the checks that c builds on. Over a line that does not verify
-// nothing but the TLS checks runs: no token and no record goes to a stranger.
+// needs are the checks that c builds on; over a line that does not verify only TLS checks run.
 func (s *session) needs(c *conformance.Check) []string {
 	if s.Untrusted && !strings.HasPrefix(c.ID, "TLS-") {
-		return append(slices.Clone(c.Needs), certificateChecks...)
+		return append(slices.Clone(c.Needs), "TLS-002", "TLS-003", "TLS-004", "TLS-005")
 	}
 	return c.Needs
 }
@@ -272,23 +237,13 @@ func (s *session) newActor(ctx context.Context, found *engine.Findings) (actor a
 	return sc, sc.End
 }
 
-// Clean resumes the clean-up of an earlier run from its journal: it deletes only
-// journalled keys that carry the run of the journal, and says exactly what is left
-// behind.
+// Clean resumes the clean-up of an earlier run: it deletes only journalled keys that carry the
+// run of the journal, and says exactly what is left behind.
 func Clean(ctx context.Context, target Target, opts conformance.Options) (*conformance.Residue, error) {
 	path := opts.Journal
 	if path == "" {
 		return nil, line.Usage("the journal is missing: destkit clean --journal FILE URL")
 	}
 	opts.Journal = ""
-	s, err := newSession(target, opts)
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
-	res, err := s.CleanJournal(ctx, path)
-	if res != nil {
-		s.Redactor.Value(res)
-	}
-	return res, s.suite().HideError(err)
+	return inSession(target, opts, func(s *session) (*conformance.Residue, error) { return s.CleanJournal(ctx, path) })
 }

@@ -1,13 +1,23 @@
 package destination
 
 import (
+	"cmp"
+	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/engine"
+	"github.com/destkit/destkit/conformance/internal/exchange"
+	"github.com/destkit/destkit/conformance/internal/judge"
+	"github.com/destkit/destkit/conformance/internal/line"
+	"github.com/destkit/destkit/conformance/internal/rules"
 	"github.com/destkit/destkit/conformance/internal/values"
+	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/internal/write"
+	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
@@ -31,13 +41,7 @@ func (s *session) rootsName() string {
 var hookNames = []string{"cleanup", "restart", "alter_schema", "break_downstream", "rotate_token"}
 
 func (s *session) hookNames() []string {
-	out := []string{}
-	for _, n := range hookNames {
-		if s.Hook(n).Set() {
-			out = append(out, n)
-		}
-	}
-	return out
+	return append([]string{}, lists.Where(hookNames, func(name string) bool { return s.Hook(name).Set() })...)
 }
 
 // tier is how much evidence the run could gather.
@@ -59,24 +63,26 @@ func (s *session) sumUp(r *conformance.Report) {
 	if r.Settings.KeyTemplate == values.DefaultKeyTemplate {
 		r.Settings.KeyTemplate = ""
 	}
-	if s.Catalog != nil && s.Catalog.Speed != nil {
-		v := s.Catalog.Speed
-		r.Settings.DeclaredSpeed = fmt.Sprintf("%s in a batch, %s at once, %d records/s",
-			quantity.Count(v.MaximumBatchSize, "record"), quantity.Count(v.MaximumParallelBatches, "batch"), v.MaximumRecordsPerSecond)
-	}
 	if s.Catalog != nil {
+		r.Settings.DeclaredSpeed = declaredSpeed(s.Catalog)
 		r.Settings.DeclaredRateLimit = s.Catalog.RateLimit
+		const mostObjects = 100 // are named
 		names := s.Catalog.Names()
 		r.Objects = names[:min(len(names), mostObjects)]
 	}
 	r.Calls, r.Records = s.Replicas.Calls(), s.SentRecords()
 }
 
-// mostObjects is how many objects of the destination a report names.
-const mostObjects = 100
+// declaredSpeed is the speed that the endpoint declares, "" when it does not.
+func declaredSpeed(c *write.Catalog) string {
+	if c.Speed == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s in a batch, %s at once, %d records/s", quantity.Count(c.Speed.MaximumBatchSize, "record"),
+		quantity.Count(c.Speed.MaximumParallelBatches, "batch"), c.Speed.MaximumRecordsPerSecond)
+}
 
-// refusedKeys: where no record of an operation was taken for its keys, which the judge
-// has chosen, most was not judged, and that is not the endpoint's doing.
+// refusedKeys: an endpoint that takes none of the keys of the judge could not be judged.
 func refusedKeys(r *conformance.Report) {
 	for _, c := range r.Checks {
 		if c.Status == conformance.Inconclusive && c.Decider == write.DeciderKeys {
@@ -87,12 +93,11 @@ func refusedKeys(r *conformance.Report) {
 	}
 }
 
-// unacceptable are the checks whose failure leaves no record accepted, whatever the
-// records are: no fixture would help.
+// unacceptable are the checks whose failure leaves no record accepted, whatever the records are.
 var unacceptable = []string{"RES-001", "RES-005", "RES-002", "RES-004"}
 
-// unaccepted says of the checks that saw no record accepted and none refused that they
-// wait for the failed check about results, where no record of the run was accepted.
+// unaccepted says of the checks that saw no record accepted and none refused that they wait for
+// the failed check about results, where no record of the run was accepted.
 func unaccepted(r *conformance.Report) {
 	failed := func(id string) bool {
 		return slices.ContainsFunc(r.Checks, func(c conformance.CheckResult) bool {
@@ -111,5 +116,79 @@ func unaccepted(r *conformance.Report) {
 			continue
 		}
 		c.Reason, c.Decider, c.BlockedBy = "blocked by "+by+": no record result counts as accepted", "", []string{by}
+	}
+}
+
+// Rules hold for every exchange of a run, not only for the calls of their own scenarios: what
+// they find in any, and no failed check shows, becomes a finding of the rule.
+
+// beginOverall has the rules of the checks that are selected.
+func (s *session) beginOverall(checks []*conformance.Check) (err error) {
+	own := &session{}
+	own.Target.URL, own.Opts, own.URL, own.Redactor, own.Secret, own.Dev = s.Target.URL, s.Opts, s.URL, s.Redactor, s.Secret, s.Dev
+	own.Cat, own.Keys = s.Cat, s.Keys
+	own.Replicas.Names, own.Replicas.Lines = s.Replicas.Names, s.Replicas.Lines
+	s.Overall.Rules, err = judge.NewRuler(&own.Judge, own.suite(), slices.DeleteFunc(slices.Clone(checks), func(c *conformance.Check) bool {
+		// What is about time or pace is judged by calls that are alone.
+		return !rules.Decides(c.ID) || c.Acquit || c.Load || strings.HasPrefix(c.ID, "TLS-")
+	}))
+	s.Seen = s.observe
+	return err
+}
+
+// observe looks at one reply; of a call that the judge cut short or changed it learns nothing.
+func (s *session) observe(req line.Request, r *exchange.Reply) {
+	if s.Overall.Rules == nil || req.URL != "" || req.Plain || req.Conn != nil || req.CutAtOnce || req.CutReply > 0 || req.CutRequest > 0 {
+		return
+	}
+	// An author's hook makes the endpoint another one.
+	if r.Kind == wire.KindUnread || wire.Classify(r.DocErr, r.Received) == wire.KindTooLarge || s.Watch.Expected() {
+		return
+	}
+	s.Overall.Mu.Lock()
+	defer s.Overall.Mu.Unlock()
+	s.Overall.Calls++
+	shown := *r
+	c := rules.Read(&shown, cmp.Or(req.HTTPMethod, http.MethodPost), s.authOf(req), s.Overall.Calls)
+	if c.Good() && (r.Kind == wire.KindClosed || r.Kind == wire.KindReset) {
+		s.Overall.Lost = append(s.Overall.Lost, r)
+	}
+	s.Overall.Rules.See(c)
+}
+
+func (s *session) authOf(req line.Request) string {
+	if lines, set := req.Header["Authorization"]; set {
+		return strings.Join(lines, "")
+	}
+	if token := s.Token.Get(); token != "" {
+		return "Bearer " + token
+	}
+	for name, value := range s.Target.Headers {
+		if strings.EqualFold(name, "Authorization") {
+			return value
+		}
+	}
+	return ""
+}
+
+// brokenOverall adds what was broken outside the scenario of a rule and no failed check shows.
+func (s *session) brokenOverall(ctx context.Context, found *engine.Findings, shown func(symptom string, warnings bool) bool) {
+	check := found.Check().ID
+	sc := s.ScenarioOf(ctx, found)
+	if ctx.Err() == nil {
+		sc.OfCleanUp() // it can send, which the rules look at
+	}
+	s.Overall.Mu.Lock()
+	defer s.Overall.Mu.Unlock()
+	if check == "HTTP-003" && len(s.Overall.Lost) > 1 && len(s.Watch.All()) == 0 {
+		for _, r := range s.Overall.Lost {
+			if symptom := r.Symptom(); !shown(symptom, false) && !slices.Contains(found.Symptoms(), symptom) {
+				sc.BrokenAs(symptom, "", "a response to every call", r.What()+": "+r.Failure(), r)
+			}
+		}
+	}
+	if pc := s.Overall.Rules.ByID[check]; pc != nil {
+		s.Overall.Rules.Conclude(pc)
+		found.TakeUnless(func(symptom string) bool { return shown(symptom, true) }, pc.Found)
 	}
 }

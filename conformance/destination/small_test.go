@@ -284,8 +284,8 @@ const (
 func prepared(t *testing.T, e http.Handler, scenarios string, opts conformance.Options) *session {
 	t.Helper()
 	files := fstest.MapFS{"a.feature": {Data: []byte("Feature: Tests\n" + scenarios)}}
-	cat := &conformance.Catalogue{}
-	require.NoError(t, cat.Read(files, "."))
+	cat, err := conformance.ReadCatalogue(files, ".", false)
+	require.NoError(t, err)
 	if opts.Seed == 0 {
 		opts.Seed = 7
 	}

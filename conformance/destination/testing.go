@@ -8,9 +8,8 @@ import (
 	"github.com/destkit/destkit/conformance"
 )
 
-// Test judges a destination inside a Go test: each check becomes a subtest. A
-// gated failure fails its subtest; what was not decided is skipped with its
-// reason. The optional Options permit writes, name hooks and choose a profile.
+// Test judges a destination inside a Go test: each check becomes a subtest, which a gated failure
+// fails and an undecided check skips. The Options are optional.
 func Test(t *testing.T, target Target, options ...conformance.Options) *conformance.Report {
 	t.Helper()
 	var opts conformance.Options
@@ -43,7 +42,6 @@ func Test(t *testing.T, target Target, options ...conformance.Options) *conforma
 	return r
 }
 
-// describe writes the findings of a check as plain text.
 func describe(c conformance.CheckResult) string {
 	var b strings.Builder
 	b.WriteString(c.Title)

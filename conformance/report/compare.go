@@ -9,15 +9,15 @@ import (
 	"strings"
 
 	c "github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/internal/lists"
 )
 
 // Comparison is the difference between two runs, a before b.
 type Comparison struct {
 	A Side `json:"a"`
 	B Side `json:"b"`
-	// NewlyFailing fail or gate in b and did not in a, among them those that gate
-	// in b and do not stand in a; Fixed failed in a and pass in b; Changed are all
-	// other changes of a status.
+	// NewlyFailing fail or gate in b and did not in a, or do not stand in a and gate;
+	// Fixed failed in a and pass in b; Changed are all other changes of a status.
 	NewlyFailing []Change `json:"newly_failing"`
 	Fixed        []Change `json:"fixed"`
 	Changed      []Change `json:"changed"`
@@ -26,11 +26,9 @@ type Comparison struct {
 	// OnlyA and OnlyB are ids of checks that stand in one report alone.
 	OnlyA []string `json:"only_a"`
 	OnlyB []string `json:"only_b"`
-	// Name tells comparisons apart that are shown in the same place, such as the
-	// comments of two endpoints: Compare sets it to the suite of b. See [Marker].
+	// Name tells comparisons in one place apart: Compare sets it to the suite of b. See [Marker].
 	Name string `json:"-"`
-	// Unfair are the settings that differ: a change of a status may come from
-	// them and not from the endpoint.
+	// Unfair are the settings that differ: a change of a status may come from them.
 	Unfair []Difference `json:"unfair"`
 }
 
@@ -55,14 +53,12 @@ type Change struct {
 	Gating bool `json:"gating"`
 	// Reason is the one of the newer result.
 	Reason string `json:"reason"`
-	// BlockedBy and WasBlockedBy are the failed checks that the newer and the older
-	// result wait for.
+	// BlockedBy and WasBlockedBy are the failed checks that the newer and the older result wait for.
 	BlockedBy    []string `json:"blocked_by,omitempty"`
 	WasBlockedBy []string `json:"was_blocked_by,omitempty"`
 }
 
-// FindingChange is a finding that appeared or disappeared while its check
-// failed in both runs.
+// FindingChange is a finding that appeared or disappeared while its check failed in both runs.
 type FindingChange struct {
 	ID      string    `json:"id"`
 	New     bool      `json:"new"` // it appeared; otherwise it is gone
@@ -87,12 +83,11 @@ func (d Comparison) Same() bool {
 		len(d.OnlyA)+len(d.OnlyB)+len(d.Unfair) == 0
 }
 
-// Compare compares two runs check by check. The order of the results is that
-// of b, then that of a.
+// Compare compares two runs check by check, in the order of b, then that of a.
 func Compare(a, b *c.Report) Comparison {
 	d := Comparison{
 		A: newSide(a), B: newSide(b), Unfair: list(differences(a, b)), Name: b.Suite,
-		NewlyFailing: []Change{}, Fixed: []Change{}, Changed: []Change{}, Findings: []FindingChange{}, OnlyA: []string{}, OnlyB: []string{},
+		NewlyFailing: []Change{}, Fixed: []Change{}, Changed: []Change{}, Findings: []FindingChange{}, OnlyB: []string{},
 	}
 	before := map[string]c.CheckResult{}
 	for _, r := range a.Checks {
@@ -101,23 +96,16 @@ func Compare(a, b *c.Report) Comparison {
 	after := map[string]bool{}
 	for _, r := range b.Checks {
 		after[r.ID] = true
-		old, ok := before[r.ID]
-		if !ok {
-			d.OnlyB = append(d.OnlyB, r.ID)
-			// A newer program brings new checks, and one that gates is a
-			// failure that was not there before.
-			if gates(r) {
-				d.NewlyFailing = append(d.NewlyFailing, newChange("", r))
-			}
+		if old, ok := before[r.ID]; ok {
+			d.add(old, r)
 			continue
 		}
-		d.add(old, r, a.RunID, b.RunID)
-	}
-	for _, r := range a.Checks {
-		if !after[r.ID] {
-			d.OnlyA = append(d.OnlyA, r.ID)
+		d.OnlyB = append(d.OnlyB, r.ID)
+		if gates(r) { // a newer program brings new checks, and with them failures
+			d.NewlyFailing = append(d.NewlyFailing, newChange(c.CheckResult{}, r))
 		}
 	}
+	d.OnlyA = list(ids(lists.Where(a.Checks, func(r c.CheckResult) bool { return !after[r.ID] })))
 	return d
 }
 
@@ -126,31 +114,19 @@ func newSide(r *c.Report) Side {
 	return Side{r.RunID, r.Target, r.Summary, r.Verdict, r.Tier, r.ExitStatus}
 }
 
-// failed tells every status behind which stands a breach that was seen.
-func failed(r c.CheckResult) bool {
-	switch r.Status {
-	case c.Fail, c.Flaky, c.Warn, c.Waived:
-		return true
-	}
-	return false
-}
-
 // gates tells a breach that decides the verdict.
 func gates(r c.CheckResult) bool {
 	return r.Gating && (r.Status == c.Fail || r.Status == c.Flaky)
 }
 
-// newChange is a check that has another status than before.
-func newChange(from c.Status, now c.CheckResult) Change {
-	return Change{ID: now.ID, Title: now.Title, Level: now.Level, From: from, To: now.Status,
-		Gating: gates(now), Reason: now.Reason, BlockedBy: now.BlockedBy}
+func newChange(old, now c.CheckResult) Change {
+	return Change{ID: now.ID, Title: now.Title, Level: now.Level, From: old.Status, To: now.Status,
+		Gating: gates(now), Reason: now.Reason, BlockedBy: now.BlockedBy, WasBlockedBy: old.BlockedBy}
 }
 
-// add files one check that stands in both reports. The ids of the runs are
-// needed to recognise keys that were made for one run.
-func (d *Comparison) add(old, now c.CheckResult, runA, runB string) {
-	change := newChange(old.Status, now)
-	change.WasBlockedBy = old.BlockedBy
+// add files one check that stands in both reports.
+func (d *Comparison) add(old, now c.CheckResult) {
+	change := newChange(old, now)
 	switch {
 	case failed(now) && !failed(old), gates(now) && !gates(old):
 		d.NewlyFailing = append(d.NewlyFailing, change)
@@ -161,12 +137,11 @@ func (d *Comparison) add(old, now c.CheckResult, runA, runB string) {
 		d.Changed = append(d.Changed, change)
 	}
 	if failed(old) && failed(now) {
-		d.Findings = append(d.Findings, findingChanges(now.ID, old.Findings, now.Findings, runA, runB)...)
+		d.Findings = append(d.Findings, findingChanges(now.ID, old.Findings, now.Findings, d.A.RunID, d.B.RunID)...)
 	}
 }
 
-// findingChanges pairs the findings of two runs by their fingerprints, each at
-// most once, and returns those without a partner: new ones first.
+// findingChanges pairs findings by their fingerprints and returns those without a partner, new ones first.
 func findingChanges(id string, a, b []c.Finding, runA, runB string) []FindingChange {
 	count := map[string]int{}
 	for _, f := range a {
@@ -189,15 +164,10 @@ func findingChanges(id string, a, b []c.Finding, runA, runB string) []FindingCha
 	return out
 }
 
-// Durations and request ids differ in every run and say nothing about a rule.
-var (
-	durations  = regexp.MustCompile(`\b\d+(\.\d+)? ?(ns|µs|us|ms|s|min)\b`)
-	requestIDs = regexp.MustCompile(`\b[0-9a-f]{32}\b`)
-)
+// durations differ in every run and say nothing about a rule.
+var durations = regexp.MustCompile(`\b\d+(\.\d+)? ?(ns|µs|us|ms|s|min)\b`)
 
-// fingerprint is what two runs say alike when they saw the same breach: keys
-// carry the id of their run, replies that of their request, and times are
-// never the same.
+// fingerprint is what two runs say alike of the same breach: without ids of runs and calls, and times.
 func fingerprint(f c.Finding, run string) string {
 	s := strings.Join([]string{f.Object, f.Operation, f.Rule, f.Expected, f.Actual}, "\x00")
 	// Shorter ids would tear words apart.
@@ -209,13 +179,11 @@ func fingerprint(f c.Finding, run string) string {
 	if len(run) >= 4 {
 		s = strings.ReplaceAll(s, run, "RUN")
 	}
-	s = requestIDs.ReplaceAllString(s, "ID")
-	return durations.ReplaceAllString(s, "TIME")
+	return durations.ReplaceAllString(callID.ReplaceAllString(s, "ID"), "TIME")
 }
 
-// differences lists all that may change a status without a change of the
-// endpoint. The seed is left out, since every run draws its own, and so is the URL,
-// which is where the endpoint is and not how it was judged.
+// differences lists all that may change a status without a change of the endpoint: not
+// the seed, which every run draws, nor the URL, which is where the endpoint is.
 func differences(a, b *c.Report) []Difference {
 	var out []Difference
 	diff := func(name, x, y string) {
@@ -231,25 +199,17 @@ func differences(a, b *c.Report) []Difference {
 	names := maps.Clone(x)
 	maps.Copy(names, y)
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		diff(name, x[name], y[name])
+		diff(name, string(x[name]), string(y[name]))
 	}
 	return out
 }
 
-// members maps the members of the settings to their JSON, so that a setting
-// that is added is compared without a change here.
-func members(s c.Settings) map[string]string {
+// members maps the settings to their JSON, so that one that is added needs no change here.
+func members(s c.Settings) map[string]json.RawMessage {
 	s.Objects, s.Hooks = list(s.Objects), list(s.Hooks)
-	out := map[string]string{}
-	b, err := json.Marshal(s)
-	if err != nil {
-		return map[string]string{"settings": fmt.Sprintf("%+v", s)}
-	}
-	var raw map[string]json.RawMessage
-	if json.Unmarshal(b, &raw) == nil {
-		for k, v := range raw {
-			out[k] = string(v)
-		}
+	out := map[string]json.RawMessage{}
+	if b, err := json.Marshal(s); err != nil || json.Unmarshal(b, &out) != nil {
+		return map[string]json.RawMessage{"settings": fmt.Appendf(nil, "%+v", s)}
 	}
 	return out
 }

@@ -26,7 +26,8 @@ func Example() {
 	}
 	file := filepath.Join(os.TempDir(), "destkit-example.xml")
 	defer os.Remove(file)
-	if err := report.WriteFile("junit", file, r); err != nil {
+	err = report.Options{}.WriteFile("junit", file, r)
+	if err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(len(report.Compare(r, r).NewlyFailing))

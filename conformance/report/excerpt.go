@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -21,11 +22,18 @@ type excerpt struct {
 	source string // the body that it is of
 }
 
-// excerptLine is a line of a response as it is shown. A gap stands for lines that
-// are left out.
+// excerptLine is a line of a response. A gap stands for lines that are left out.
 type excerptLine struct {
 	Text        string
 	Marked, Gap bool
+}
+
+// String is the line with its mark in the margin.
+func (l excerptLine) String() string {
+	if l.Marked {
+		return "> " + l.Text
+	}
+	return "  " + l.Text
 }
 
 // Bounds of an excerpt, in lines and in characters of one line.
@@ -39,8 +47,12 @@ const (
 // room is how much of a response is shown: lines around a marked one, and in all.
 type room struct{ around, lines int }
 
-// decisive is the response that shows a finding, nil without one. It is the one
-// that the finding quotes, else the first in which something can be marked.
+var (
+	excerptRoom     = room{around: 2, lines: 14} // in a terminal and in Markdown
+	htmlExcerptRoom = room{around: 3, lines: 30}
+)
+
+// decisive is the response that a finding quotes, else the first in which something is marked; nil without one.
 func decisive(f c.Finding, r room) *excerpt {
 	var best *excerpt
 	rank := -1
@@ -75,16 +87,12 @@ func decisive(f c.Finding, r room) *excerpt {
 	return best
 }
 
-// responseHead says which response it is.
 func responseHead(x wire.Exchange) string {
 	head := fmt.Sprintf("HTTP %d", x.Response.Status)
 	if x.RPC != "" {
 		head += " to " + line(x.RPC)
 	}
-	if note := bodyNote(x.Response.Body); note != "" {
-		head += " (" + note + ")"
-	}
-	return head
+	return head + inBrackets(bodyNote(x.Response.Body))
 }
 
 // layOut writes a body as lines, JSON with one member on each.
@@ -94,7 +102,7 @@ func layOut(b wire.Body) []string {
 	if nesting(s) <= maxNesting && json.Indent(&pretty, []byte(s), "", "  ") == nil {
 		s = pretty.String()
 	}
-	return block(s)
+	return foreign.Block(s)
 }
 
 // nesting is at least how deep the brackets of JSON are nested.
@@ -145,12 +153,7 @@ func window(lines []string, marked []bool, r room) (out []excerptLine) {
 			kept++
 		}
 	}
-	for i := range lines {
-		if marked[i] {
-			take(i)
-		}
-	}
-	for away := 1; away <= r.around; away++ {
+	for away := range r.around + 1 {
 		for i := range lines {
 			if marked[i] {
 				take(i - away)
@@ -163,7 +166,12 @@ func window(lines []string, marked []bool, r room) (out []excerptLine) {
 			take(i)
 		}
 	}
-	indent := commonIndent(lines, keep)
+	indent := math.MaxInt // how many spaces all lines that are kept begin with
+	for i, l := range lines {
+		if keep[i] && l != "" {
+			indent = min(indent, indentOf(l))
+		}
+	}
 	for i, l := range lines {
 		switch {
 		case keep[i]:
@@ -173,17 +181,6 @@ func window(lines []string, marked []bool, r room) (out []excerptLine) {
 		}
 	}
 	return out
-}
-
-// commonIndent is how many spaces all lines that are kept begin with.
-func commonIndent(lines []string, keep []bool) int {
-	indent := -1
-	for i, l := range lines {
-		if n := indentOf(l); keep[i] && l != "" && (indent < 0 || n < indent) {
-			indent = n
-		}
-	}
-	return max(indent, 0)
 }
 
 // absence and typed introduce what should be in a response.
@@ -207,8 +204,7 @@ func absentFrom(f c.Finding, body string) string {
 // literal is a value of JSON in a text, as far as it is worth comparing.
 var literal = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|\[[^\]]*\]|-?[0-9][0-9.eE+-]*|true|false|null`)
 
-// differ finds in what was expected and what was seen the parts of their values
-// that differ: "stored as X" and "it is Y". The parts are byte ranges.
+// differ finds the parts that differ, as byte ranges, in texts like "stored as X" and "it is Y".
 func differ(expected, actual string) (in, at [2]int, ok bool) {
 	all, seen := literal.FindAllStringIndex(expected, -1), literal.FindStringIndex(actual)
 	if len(all) == 0 || seen == nil || seen[1] != len(actual) {

@@ -27,11 +27,11 @@ func names(t *testing.T, dir string) []string {
 func TestWriteFile(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "r.json")
-	require.NoError(t, WriteFile(JSON, file, sample()))
+	require.NoError(t, Options{}.WriteFile(JSON, file, sample()))
 	b, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.Equal(t, string(render(t, JSON, sample())), string(b))
-	require.NoError(t, WriteFile(Text, file, sample()), "a second run replaces the file")
+	require.NoError(t, Options{}.WriteFile(Text, file, sample()), "a second run replaces the file")
 	require.Equal(t, []string{"r.json"}, names(t, dir))
 	info, err := os.Stat(file)
 	require.NoError(t, err)
@@ -45,7 +45,7 @@ func TestWriteFileThroughALink(t *testing.T) {
 	if err := os.Symlink(file, link); err != nil {
 		t.Skip("no symbolic links here: ", err)
 	}
-	require.NoError(t, WriteFile(Badge, link, sample()))
+	require.NoError(t, Options{}.WriteFile(Badge, link, sample()))
 	info, err := os.Lstat(link)
 	require.NoError(t, err)
 	require.NotZero(t, info.Mode()&os.ModeSymlink, "the link stays a link")
@@ -56,17 +56,17 @@ func TestWriteFileThroughALink(t *testing.T) {
 
 func TestWriteFileErrors(t *testing.T) {
 	dir := t.TempDir()
-	require.ErrorContains(t, WriteFile("jsn", filepath.Join(dir, "x"), sample()), `unknown format "jsn", known are text,`)
-	require.ErrorContains(t, WriteFile(JSON, filepath.Join(dir, "no", "r.json"), sample()), "the folder does not exist")
-	require.ErrorContains(t, WriteFile(JSON, dir, sample()), "it is a folder")
-	require.ErrorContains(t, WriteFile(JSON, filepath.Join(dir, "x"), nil), "there is no report")
+	require.ErrorContains(t, Options{}.WriteFile("jsn", filepath.Join(dir, "x"), sample()), `unknown format "jsn", known are text,`)
+	require.ErrorContains(t, Options{}.WriteFile(JSON, filepath.Join(dir, "no", "r.json"), sample()), "the folder does not exist")
+	require.ErrorContains(t, Options{}.WriteFile(JSON, dir, sample()), "it is a folder")
+	require.ErrorContains(t, Options{}.WriteFile(JSON, filepath.Join(dir, "x"), nil), "there is no report")
 	require.Empty(t, names(t, dir))
 }
 
 // TestDiskFull: what cannot be written is said with the format and the file.
 func TestDiskFull(t *testing.T) {
 	if _, err := os.Stat("/dev/full"); err == nil {
-		err := WriteFile(JSON, "/dev/full", sample())
+		err := Options{}.WriteFile(JSON, "/dev/full", sample())
 		require.ErrorContains(t, err, "write json report to /dev/full: the disk is full")
 		require.ErrorIs(t, err, syscall.ENOSPC)
 	}
@@ -86,9 +86,9 @@ func (f *failing) Write(p []byte) (int, error) {
 
 func TestWriterErrorsAreReported(t *testing.T) {
 	for _, format := range Formats() {
-		require.ErrorIs(t, Write(format, &failing{}, sample()), errBroken, format)
+		require.ErrorIs(t, Options{}.Write(format, &failing{}, sample()), errBroken, format)
 	}
-	require.ErrorIs(t, Write(JUnit, &failing{100}, sample()), errBroken)
+	require.ErrorIs(t, Options{}.Write(JUnit, &failing{100}, sample()), errBroken)
 	require.ErrorIs(t, WriteComparison(Text, &failing{}, Comparison{}), errBroken)
 }
 
@@ -141,7 +141,7 @@ func TestReadRefuses(t *testing.T) {
 // again.
 func FuzzRead(f *testing.F) {
 	var b bytes.Buffer
-	_ = Write(JSON, &b, sample())
+	_ = Options{}.Write(JSON, &b, sample())
 	f.Add(b.Bytes())
 	f.Add([]byte(`{"schema_version":"1","verdict":"unknown","checks":[{"id":"A","level":"MUST","status":"FAIL","findings":[{"exchanges":[{}]}]}]}`))
 	f.Fuzz(func(t *testing.T, in []byte) {
@@ -150,10 +150,10 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		for _, format := range Formats() {
-			require.NoError(t, Write(format, &bytes.Buffer{}, r))
+			require.NoError(t, Options{}.Write(format, &bytes.Buffer{}, r))
 		}
 		var again bytes.Buffer
-		require.NoError(t, Write(JSON, &again, r))
+		require.NoError(t, Options{}.Write(JSON, &again, r))
 		_, err = Read(&again)
 		require.NoError(t, err)
 		require.NotPanics(t, func() { Compare(r, &c.Report{}) })

@@ -49,7 +49,7 @@ func TestGolden(t *testing.T) {
 	for _, format := range Formats() {
 		t.Run(format, func(t *testing.T) {
 			var b bytes.Buffer
-			require.NoError(t, Write(format, &b, sample()))
+			require.NoError(t, Options{}.Write(format, &b, sample()))
 			require.Contains(t, extension, format)
 			// The files of the catalogue are no subject of this package.
 			got := regexp.MustCompile(`"features/[^"]*"`).ReplaceAll(b.Bytes(), []byte(`"features/destination/AREA.feature"`))
@@ -63,16 +63,16 @@ func TestGolden(t *testing.T) {
 	})
 	t.Run("conformant", func(t *testing.T) {
 		var b bytes.Buffer
-		require.NoError(t, Write(Text, &b, conformant()))
+		require.NoError(t, Options{}.Write(Text, &b, conformant()))
 		golden(t, "conformant.txt", b.Bytes())
 	})
 }
 
 func TestFormats(t *testing.T) {
 	require.Equal(t, []string{"text", "json", "junit", "html", "markdown", "github", "sarif", "har", "badge"}, Formats())
-	require.EqualError(t, Write("jsn", nil, sample()),
+	require.EqualError(t, Options{}.Write("jsn", nil, sample()),
 		`write report: unknown format "jsn", known are text, json, junit, html, markdown, github, sarif, har, badge`)
-	require.EqualError(t, Write(JSON, nil, nil), "write report: there is no report")
+	require.EqualError(t, Options{}.Write(JSON, nil, nil), "write report: there is no report")
 }
 
 // TestWritersLeaveTheReportAlone proves that a writer may be called in any
@@ -136,6 +136,34 @@ func TestJUnitParsedBack(t *testing.T) {
 		_, failures, errors, _, _ := parse(reports()["unreachable"])
 		require.Equal(t, []int{0, 1}, []int{failures, errors}, "the problem itself explains it")
 	})
+}
+
+// sarifLog is what tests look at of a SARIF file.
+type sarifLog struct {
+	Runs []struct {
+		Tool struct {
+			Driver struct{ Rules []struct{ ID string } }
+		}
+		Automation  struct{ ID string } `json:"automationDetails"`
+		Invocations []struct {
+			Notifications []any `json:"toolExecutionNotifications"`
+		}
+		Results []struct {
+			RuleID    string
+			RuleIndex int
+			Level     string
+			Message   struct{ Text string }
+			Locations []struct {
+				Physical struct {
+					Artifact struct{ URI string } `json:"artifactLocation"`
+				} `json:"physicalLocation"`
+			}
+			Fingerprints map[string]string `json:"partialFingerprints"`
+			Suppressions []any
+			Properties   map[string]any
+		}
+		Properties map[string]any
+	}
 }
 
 func TestSARIFResults(t *testing.T) {
@@ -207,6 +235,13 @@ func TestReplicasAreNamed(t *testing.T) {
 	t.Run("diff", func(t *testing.T) {
 		require.Contains(t, Compare(sample(), r).Unfair, Difference{"replicas", "", strings.Join(r.Replicas, ", ")})
 	})
+}
+
+// badge is the answer of a shields endpoint.
+type badge struct {
+	SchemaVersion         int
+	Label, Message, Color string
+	IsError               bool
 }
 
 func TestBadge(t *testing.T) {

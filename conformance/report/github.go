@@ -11,11 +11,9 @@ import (
 	"github.com/destkit/destkit/internal/quantity"
 )
 
-// writeGitHub writes workflow commands, one per line: an error for each gate
-// that failed and each problem of the run, a warning for each rule below the
-// gate, and one notice with the summary. The service shows ten of a kind per
-// step, so that those that gate come first.
-func writeGitHub(w io.Writer, r *c.Report) error {
+// writeGitHub writes workflow commands: errors, warnings, and one notice with the summary. The
+// service shows ten of a kind per step, so that those that gate come first.
+func writeGitHub(w io.Writer, r *c.Report, _ Options) error {
 	var b strings.Builder
 	say := func(command, title, message string) {
 		fmt.Fprintf(&b, "::%s title=%s::%s\n", command, property(title), data(message))
@@ -26,25 +24,20 @@ func writeGitHub(w io.Writer, r *c.Report) error {
 			fmt.Fprintf(&b, "::error file=%s,line=%s,title=%s::%s\n", property(at[1]), at[2], property("destkit: "+p.Kind), data(at[3]+"\n"+p.Fix))
 			continue
 		}
-		level := "warning"
-		if p.ExitStatus != 0 {
-			level = "error"
+		say(problemLevel(p), "destkit: "+p.Kind, p.Message+"\n"+p.Fix)
+	}
+	// The id makes the title searchable.
+	checks := func(command, note string, list []c.CheckResult) {
+		for _, check := range list {
+			say(command, string(check.Status)+" "+check.ID+" "+check.Title, note+details(check))
 		}
-		say(level, "destkit: "+p.Kind, p.Message+"\n"+p.Fix)
 	}
-	for _, check := range failures(r.Checks) {
-		say("error", title(check), details(check))
-	}
-	for _, check := range lists.Where(r.Checks, isWarning) {
-		say("warning", title(check), details(check))
-	}
-	own := func(r c.CheckResult) bool { return stopsGate(r) || isWarning(r) }
-	for _, check := range lists.Where(r.Own, own) {
-		say("warning", title(check), "not scored\n"+details(check))
-	}
+	checks("error", "", failures(r.Checks))
+	checks("warning", "", lists.Where(r.Checks, isWarning))
+	checks("warning", "not scored\n", lists.Where(r.Own, func(r c.CheckResult) bool { return stopsGate(r) || isWarning(r) }))
 	if n := len(lists.Where(r.Checks, isUndecided)); n > 0 {
 		lines := lists.Of(openGroups(r), func(g openGroup) string {
-			return strings.TrimSuffix(g.What+" ("+g.How+")", " ()") + ": " + strings.Join(ids(g.Checks), " ")
+			return g.What + inBrackets(g.How) + ": " + strings.Join(ids(g.Checks), " ")
 		})
 		say("notice", fmt.Sprintf("destkit: %s undecided", quantity.Count(n, "check")), strings.Join(lines, "\n"))
 	}
@@ -56,15 +49,9 @@ func writeGitHub(w io.Writer, r *c.Report) error {
 // inFile is a message about a line of a file.
 var inFile = regexp.MustCompile(`^([^:\s]+):(\d+): (.*)$`)
 
-// title is the line in bold of an annotation; the id makes it searchable.
-func title(r c.CheckResult) string {
-	return string(r.Status) + " " + r.ID + " " + r.Title
-}
-
 // data escapes the message of a workflow command.
 func data(s string) string {
-	s = strings.Join(block(s), "\n")
-	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(s)
+	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(text(s))
 }
 
 // property escapes a value before the second "::".
@@ -72,34 +59,26 @@ func property(s string) string {
 	return strings.NewReplacer(":", "%3A", ",", "%2C").Replace(data(line(s)))
 }
 
-// badge is the answer of a shields endpoint.
-type badge struct {
-	SchemaVersion int    `json:"schemaVersion"`
-	Label         string `json:"label"`
-	Message       string `json:"message"`
-	Color         string `json:"color"`
-	IsError       bool   `json:"isError,omitempty"`
-}
-
-// writeBadge writes a badge that names its tier and everything that makes the
-// verdict smaller than it looks. Only a run against public roots over all
-// checks that ends with exit status 0 earns green.
-func writeBadge(w io.Writer, r *c.Report) error {
-	b := badge{SchemaVersion: 1, Label: "destkit " + line(r.Suite), Message: string(r.Verdict)}
+// writeBadge writes the answer of a shields endpoint: a badge that names its tier and
+// everything that makes the verdict smaller than it looks.
+func writeBadge(w io.Writer, r *c.Report, _ Options) error {
+	message, color := string(r.Verdict), ""
 	switch r.Verdict {
 	case c.NonConformant:
-		b.Color, b.IsError = "red", true
+		color = "red"
 		if n := len(r.Failed); n > 0 {
-			b.Message += fmt.Sprintf(" · %d of %d MUSTs failed", n, r.Musts)
+			message += fmt.Sprintf(" · %d of %d MUSTs failed", n, r.Musts)
 		}
 	case c.Conformant, c.ConformantInPart:
-		limits := badgeLimits(r)
-		b.Message = strings.Join(append([]string{b.Message, string(r.Tier)}, limits...), " · ")
-		b.Color = badgeColor(r)
+		message = strings.Join(append([]string{message, string(r.Tier)}, badgeLimits(r)...), " · ")
+		color = badgeColor(r)
 	default:
-		b.Message, b.Color, b.IsError = string(c.Unknown), "lightgrey", true
+		message, color = string(c.Unknown), "lightgrey"
 	}
-	return encode(w, b)
+	return encode(w, jsonObject{
+		{"schemaVersion", 1}, {"label", "destkit " + line(r.Suite)}, {"message", message}, {"color", color},
+		{"isError,omitempty", color == "red" || color == "lightgrey"},
+	})
 }
 
 // badgeLimits says what a reader of the badge cannot see otherwise.
@@ -127,9 +106,8 @@ func badgeLimits(r *c.Report) []string {
 	return out
 }
 
-// badgeColor is green only for evidence that anybody could repeat: a run over
-// all checks against public roots (conformance of TLS included). Blue says
-// "good, but less than it looks", yellow that the exit status was not 0.
+// badgeColor is green only for a run over all checks against public roots. Blue says "good,
+// but less than it looks", yellow that the exit status was not 0.
 func badgeColor(r *c.Report) string {
 	switch {
 	case r.ExitStatus != 0:

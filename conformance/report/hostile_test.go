@@ -252,7 +252,7 @@ func TestLineProperty(t *testing.T) {
 		s := string(rapid.SliceOf(rapid.Byte()).Draw(t, "bytes")) + rapid.String().Draw(t, "text")
 		requirePrintable(t, line(s))
 		require.NotContains(t, line(s), "\n")
-		for _, l := range append(block(s), foreign.Wrap(line(s), 20)...) {
+		for _, l := range append(foreign.Block(s), foreign.Wrap(line(s), 20)...) {
 			requirePrintable(t, l)
 			require.NotContains(t, l, "\n")
 			require.False(t, strings.HasPrefix(strings.TrimSpace(l), "::"))

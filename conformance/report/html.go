@@ -2,12 +2,14 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 
@@ -27,48 +29,45 @@ var (
 	htmlScript string
 )
 
-// maxHTMLBody bounds one body in the page, in bytes.
-const maxHTMLBody = 64 << 10
+const (
+	maxHTMLBody  = 64 << 10 // bytes of one body
+	shortCommand = 300      // bytes of a command that is shown unasked
+	maxIndex     = 20       // lines of the index that are shown unasked
+)
 
 // page is what the template sees: the report, grouped for reading.
 type page struct {
 	*c.Report
-	Tone      string      // of the verdict: good, part, bad, open
-	Index     []htmlEntry // failures and warnings at a glance
-	IndexMore []htmlEntry
-	IndexSays string
-	Failures  []htmlResult
-	Warnings  []htmlResult
-	Waived    []htmlResult
-	OwnFull   []htmlResult
-	Open      []openGroup
-	Areas     []htmlArea
-	Reasons   []c.Problem
-	Choices   []setting
-	AllNotes  []setting
+	Tone                                string // of the verdict: good, part, bad, open
+	Failures, Warnings, Waived, OwnFull []htmlResult
 }
 
-// HTMLPolicy is the content security policy of an HTML report, which the page names by
-// itself, too. It allows exactly the script of the page to run, so that no text of an
-// endpoint can become one.
+// Index is failures and warnings, all on the first screen.
+func (p page) Index() []htmlResult { return slices.Concat(p.Failures, p.Warnings) }
+
+// HTMLPolicy is the content security policy of an HTML report. It allows exactly the script
+// of the page to run, so that no text of an endpoint can become one.
 func HTMLPolicy() string {
 	sum := sha256.Sum256([]byte(htmlScript))
 	return "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'"
 }
 
-// htmlTemplate is parsed once. Style and script are put into the page before
-// the parsing: they are ours and constant, everything else is escaped.
+// htmlTemplate has style and script put in before the parsing: they are ours, everything else is escaped.
 var htmlTemplate = sync.OnceValue(func() *template.Template {
 	source := strings.NewReplacer("/*STYLE*/", pagestyle.Style+htmlStyle, "/*SCRIPT*/", htmlScript,
 		"POLICY", HTMLPolicy()).Replace(htmlPage)
 	return template.Must(template.New("report").Funcs(template.FuncMap{
 		"first": func(r []htmlResult) []htmlResult { return r[:min(len(r), maxIndex)] },
 		"rest":  func(r []htmlResult) []htmlResult { return r[min(len(r), maxIndex):] },
-		"said":  said, "short": func(s string) bool { return len(s) < shortCommand },
-		"judged": judged, "sent": sent,
+		// The verdict is the heading already.
+		"said": func(summary string, verdict c.Verdict) template.HTML {
+			return pagestyle.Sentence(line(strings.TrimPrefix(summary, string(verdict)+": ")))
+		},
+		"short": func(s string) bool { return len(s) < shortCommand },
+		"sent":  sent, "areas": areas, "open": openGroups, "problems": problems, "settings": settings, "notes": allNotes,
 		"line": func(s any) string { return line(fmt.Sprint(s)) },
 		"text": func(s string) string { return text(limit(s, maxHTMLBody)) },
-		"word": word, "citations": citations, "place": place, "duration": duration, "plural": quantity.Count[int],
+		"word": word, "citations": citations, "duration": duration, "plural": quantity.Count[int],
 		"waiver": waiver, "leftovers": leftovers, "tone": tone,
 		"curl":    func(s string) string { return strings.Join(command(s, 110), "\n") },
 		"body":    func(b wire.Body) string { return text(limit(bodyText(b), maxHTMLBody)) },
@@ -76,24 +75,16 @@ var htmlTemplate = sync.OnceValue(func() *template.Template {
 		"residue": residueLine, "statuses": func() []c.Status { return statusOrder },
 		"count": func(p page, s c.Status) int { return area{Checks: p.Checks}.Count(s) },
 		"card":  func(r c.CheckResult) bool { return stopsGate(r) || isWarning(r) || r.Status == c.Waived },
-		"musts": func(g openGroup) string {
-			if g.Musts() == 0 {
-				return ""
-			}
-			return fmt.Sprintf(", %d MUST", g.Musts())
-		},
 	}).Parse(source))
 })
 
-// writeHTML writes one page that loads nothing from outside. Its links lead to the
-// sentences of the specification.
+// writeHTML writes one page that loads nothing from outside.
 func writeHTML(w io.Writer, r *c.Report, opt Options) error {
-	p := page{Report: r, Tone: verdictTone(r), Open: openGroups(r), Areas: htmlAreas(r), Choices: settings(r), Reasons: problems(r), AllNotes: allNotes(r),
+	p := page{Report: r, Tone: verdictTone(r),
 		Failures: htmlResults(opt, r, failures(r.Checks), true),
 		Warnings: htmlResults(opt, r, lists.Where(r.Checks, isWarning), true),
 		Waived:   htmlResults(opt, r, lists.Where(r.Checks, hasStatus(c.Waived)), true),
 		OwnFull:  htmlResults(opt, r, r.Own, false)}
-	p.index()
 	// Rendering first: a page that is cut in the middle is worse than none.
 	var b bytes.Buffer
 	if err := htmlTemplate().Execute(&b, p); err != nil {
@@ -118,17 +109,10 @@ func verdictTone(r *c.Report) string {
 
 // tone is the colour of a status; the word always stands beside it.
 func tone(s c.Status) string {
-	switch s {
-	case c.Pass:
-		return "good"
-	case c.Fail, c.Flaky, c.HarnessError:
-		return "bad"
-	case c.Warn, c.Waived:
-		return "warn"
-	case c.NotApplicable:
-		return "none"
+	tones := map[c.Status]string{
+		c.Pass: "good", c.Fail: "bad", c.Flaky: "bad", c.HarnessError: "bad", c.Warn: "warn", c.Waived: "warn", c.NotApplicable: "none",
 	}
-	return "open"
+	return cmp.Or(tones[s], "open")
 }
 
 // htmlResult is a result with its findings by their cause. Again is the command that
@@ -137,51 +121,29 @@ type htmlResult struct {
 	c.CheckResult
 	Suite     string
 	Again     string
+	Weight    string // how much hangs on it
 	Groups    []findingGroup
 	Exchanges []wire.Exchange // of all findings, each once
-}
-
-// htmlArea is an area with the suite that its checks belong to.
-type htmlArea struct {
-	area
-	Suite string
-}
-
-// htmlAreas prepares areas for the template.
-func htmlAreas(of *c.Report) []htmlArea {
-	return lists.Of(areas(of.Checks), func(a area) htmlArea { return htmlArea{a, of.Suite} })
 }
 
 // htmlPieces is a text with the part of it that is marked.
 type htmlPieces struct{ Before, Marked, After string }
 
-// htmlExcerptRoom is how much of a response is shown on the page.
-var htmlExcerptRoom = room{around: 3, lines: 30}
-
-// shortCommand is how many bytes of a command are shown unasked.
-const shortCommand = 300
-
-// htmlResults prepares results for the template. known reports whether they are in
-// the catalogue, unlike checks of the author.
+// htmlResults prepares results. known reports whether they are in the catalogue, unlike checks of the author.
 func htmlResults(opt Options, of *c.Report, checks []c.CheckResult, known bool) []htmlResult {
-	var out []htmlResult
-	for _, r := range checks {
-		result := htmlResult{CheckResult: r, Suite: of.Suite, Groups: findingGroups(r, len(r.Findings), htmlExcerptRoom)}
+	return lists.Of(checks, func(r c.CheckResult) htmlResult {
+		result := htmlResult{CheckResult: r, Suite: of.Suite, Groups: findingGroups(r, len(r.Findings), htmlExcerptRoom), Exchanges: exchangesOf(r)}
 		if known {
 			result.Again = opt.again(of, r)
 		}
-		seen := map[int]bool{}
-		for _, f := range r.Findings {
-			for _, x := range f.Exchanges {
-				if !seen[x.ID] {
-					seen[x.ID] = true
-					result.Exchanges = append(result.Exchanges, x)
-				}
-			}
+		waits := func(other c.CheckResult) bool { return slices.Contains(other.BlockedBy, r.ID) }
+		if n := len(lists.Where(of.Checks, waits)); n > 0 {
+			result.Weight = "blocks " + quantity.Count(n, "check")
+		} else if n := len(r.Findings); n > 1 {
+			result.Weight = quantity.Count(n, "finding")
 		}
-		out = append(out, result)
-	}
-	return out
+		return result
+	})
 }
 
 // Shown are the examples of a cause that are shown at once, Folded the others.
@@ -198,70 +160,13 @@ func (g findingGroup) FoldedFindings() (n int) {
 	return n
 }
 
-// In is what was expected, with the part that differs.
-func (e findingExample) In() htmlPieces {
-	in, _, ok := differ(e.Expected, e.Actual)
-	return piecesOf(e.Expected, in, ok)
-}
-
-// At is what was seen, with the part that differs.
-func (e findingExample) At() htmlPieces {
-	_, at, ok := differ(e.Expected, e.Actual)
-	return piecesOf(e.Actual, at, ok)
-}
-
-func piecesOf(s string, span [2]int, marked bool) htmlPieces {
-	if !marked {
-		return htmlPieces{Before: limit(s, maxHTMLBody)}
+// Pieces are what was expected and what was seen, with the parts that differ.
+func (e findingExample) Pieces() [2]htmlPieces {
+	in, at, ok := differ(e.Expected, e.Actual)
+	if !ok {
+		return [2]htmlPieces{{Before: limit(e.Expected, maxHTMLBody)}, {Before: limit(e.Actual, maxHTMLBody)}}
 	}
-	return htmlPieces{s[:span[0]], s[span[0]:span[1]], s[span[1]:]}
-}
-
-// htmlEntry is a line of the index of findings.
-type htmlEntry struct {
-	c.CheckResult
-	Weight string // how much hangs on it
-}
-
-// maxIndex is how many lines of the index are shown unasked.
-const maxIndex = 20
-
-// index lists failures and warnings, so that all can be seen on the first screen and
-// on the first sheet of paper.
-func (p *page) index() {
-	waiting := map[string]int{}
-	for _, r := range p.Checks {
-		for _, id := range r.BlockedBy {
-			waiting[id]++
-		}
+	return [2]htmlPieces{
+		{e.Expected[:in[0]], e.Expected[in[0]:in[1]], e.Expected[in[1]:]}, {e.Actual[:at[0]], e.Actual[at[0]:at[1]], e.Actual[at[1]:]},
 	}
-	for _, list := range [][]htmlResult{p.Failures, p.Warnings} {
-		for _, r := range list {
-			entry := htmlEntry{CheckResult: r.CheckResult}
-			if n := waiting[r.ID]; n > 0 {
-				entry.Weight = "blocks " + quantity.Count(n, "check")
-			} else if n := len(r.Findings); n > 1 {
-				entry.Weight = quantity.Count(n, "finding")
-			}
-			p.Index = append(p.Index, entry)
-		}
-	}
-	if len(p.Index) > maxIndex {
-		p.Index, p.IndexMore = p.Index[:maxIndex], p.Index[maxIndex:]
-	}
-	var says []string
-	for _, part := range []struct {
-		n    int
-		noun string
-	}{{len(p.Failures), "failure"}, {len(p.Warnings), "warning"}} {
-		if part.n > 0 {
-			says = append(says, quantity.Count(part.n, part.noun))
-		}
-	}
-	p.IndexSays = strings.Join(says, ", ")
-}
-
-// said is the summary without the verdict, which is the heading already.
-func said(summary string, verdict c.Verdict) template.HTML {
-	return pagestyle.Sentence(line(strings.TrimPrefix(summary, string(verdict)+": ")))
 }

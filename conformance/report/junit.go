@@ -52,10 +52,9 @@ type junitDetail struct {
 	Text    string `xml:",chardata"`
 }
 
-// writeJUnit writes one suite per area. A file of a run that exits with
-// another status than 0 always holds a failure or an error: a panel that is
-// green beside a step that is red misleads.
-func writeJUnit(w io.Writer, r *c.Report) error {
+// writeJUnit writes one suite per area. Where the exit status is not 0 the file holds a failure
+// or an error: a panel that is green beside a step that is red misleads.
+func writeJUnit(w io.Writer, r *c.Report, _ Options) error {
 	var out junitSuites
 	add := func(s junitSuite) {
 		s.ID = len(out.Suites)
@@ -63,38 +62,32 @@ func writeJUnit(w io.Writer, r *c.Report) error {
 		out.Suites = append(out.Suites, s)
 	}
 	bad := 0
-	for _, a := range areas(r.Checks) {
-		s := newSuite(r, orWord(r.Suite, "destination"), a.Name)
-		for _, check := range a.Checks {
-			s.add(check, true)
+	for _, group := range []struct {
+		name   string
+		checks []c.CheckResult
+		scored bool
+	}{{orWord(r.Suite, "destination"), r.Checks, true}, {"own", r.Own, false}} {
+		for _, a := range areas(group.checks) {
+			s := newSuite(r, group.name, a.Name)
+			for _, check := range a.Checks {
+				s.add(check, group.scored)
+			}
+			bad += s.Failures + s.Errors
+			add(s)
 		}
-		bad += s.Failures + s.Errors
-		add(s)
-	}
-	for _, a := range areas(r.Own) {
-		s := newSuite(r, "own", a.Name)
-		for _, check := range a.Checks {
-			s.add(check, false)
-		}
-		add(s)
 	}
 	if s := runSuite(r, bad); len(s.Cases) > 0 {
 		add(s)
 	}
-	if _, err := io.WriteString(w, xml.Header); err != nil {
+	text, err := xml.MarshalIndent(out, "", "  ")
+	if err != nil {
 		return err
 	}
-	e := xml.NewEncoder(w)
-	e.Indent("", "  ")
-	if err := e.Encode(out); err != nil {
-		return err
-	}
-	_, err := io.WriteString(w, "\n")
+	_, err = fmt.Fprintf(w, "%s%s\n", xml.Header, text)
 	return err
 }
 
-// newSuite makes an empty suite. Every suite carries the settings, since CI
-// services show suites one by one.
+// newSuite makes a suite with all settings, since CI services show suites one by one.
 func newSuite(r *c.Report, group, name string) junitSuite {
 	s := junitSuite{
 		Name:      orWord(name, group),
@@ -102,19 +95,17 @@ func newSuite(r *c.Report, group, name string) junitSuite {
 		Hostname:  hostname(r.Target),
 		Package:   "destkit." + group,
 	}
-	said := []setting{{"tool", r.Tool.Name + " " + r.Tool.Version}, {"target", r.Target}}
+	s.Properties = []setting{{"tool", line(r.Tool.Name + " " + r.Tool.Version)}, {"target", line(r.Target)}}
 	for i, replica := range r.Replicas { // a name each: many readers make a map of them
-		said = append(said, setting{fmt.Sprintf("replica %d", i+1), replica})
+		s.Properties = append(s.Properties, setting{fmt.Sprintf("replica %d", i+1), line(replica)})
 	}
-	said = append(said, setting{"verdict", string(r.Verdict)}, setting{"tier", string(r.Tier)}, setting{"summary", r.Summary})
-	for _, p := range append(said, settings(r)...) {
-		s.Properties = append(s.Properties, setting{p.Name, line(p.Value)})
-	}
+	s.Properties = append(s.Properties, setting{"verdict", line(string(r.Verdict))}, setting{"tier", line(string(r.Tier))},
+		setting{"summary", line(r.Summary)})
+	s.Properties = append(s.Properties, settings(r)...)
 	return s
 }
 
-// add files one result. The schema knows no output of a single case, so that
-// what a warning says stands in the output of its suite.
+// add files one result. The schema knows no output of a case: that of a warning stands in its suite.
 func (s *junitSuite) add(r c.CheckResult, scored bool) {
 	tc := junitCase{
 		Name:      line(r.ID + " " + r.Title),
@@ -144,7 +135,6 @@ func (s *junitSuite) add(r c.CheckResult, scored bool) {
 	s.count(tc, r.DurationMS)
 }
 
-// count adds a case and keeps the sums that the format repeats.
 func (s *junitSuite) count(tc junitCase, ms float64) {
 	s.Cases = append(s.Cases, tc)
 	s.Tests++
@@ -159,18 +149,17 @@ func (s *junitSuite) count(tc junitCase, ms float64) {
 	}
 }
 
-// runSuite holds the problems of the run, and an exit status that no result
-// explains.
+// runSuite holds the problems of the run, and an exit status that no result explains.
 func runSuite(r *c.Report, bad int) junitSuite {
 	s := newSuite(r, "run", "run")
 	for _, p := range problems(r) {
-		tc := junitCase{Name: line(orWord(p.Kind, "problem")), Classname: "destkit.run", Time: seconds(0)}
-		detail := &junitDetail{Message: line(p.Message), Type: line(p.Kind), Text: text(p.Fix)}
+		tc := junitCase{Name: orWord(p.Kind, "problem"), Classname: "destkit.run", Time: seconds(0)}
+		detail := &junitDetail{Message: line(p.Message), Text: text(p.Fix)}
 		if p.ExitStatus != 0 {
+			detail.Type = line(p.Kind)
 			tc.Error = detail
 			bad++
 		} else {
-			detail.Type = ""
 			tc.Skipped = detail
 		}
 		s.count(tc, 0)
@@ -182,8 +171,7 @@ func runSuite(r *c.Report, bad int) junitSuite {
 	return s
 }
 
-// headline is the one sentence of a result; it names the replica where one alone
-// shows all findings.
+// headline is the one sentence of a result, with the replica that alone shows all findings.
 func headline(r c.CheckResult) string {
 	if len(r.Findings) == 0 {
 		return r.Reason
@@ -196,8 +184,7 @@ func headline(r c.CheckResult) string {
 	return said + " (shown by " + first.Replica + ")"
 }
 
-// details writes the findings of a result as plain text, for formats that
-// hold a block of it.
+// details writes the findings of a result as a block of plain text.
 func details(r c.CheckResult) string {
 	var b strings.Builder
 	say := func(label, s string) {
@@ -207,13 +194,21 @@ func details(r c.CheckResult) string {
 	}
 	say("", rank(r))
 	say("", r.Reason)
-	for _, f := range terse(r) {
+	before := c.Finding{} // what it says already is left out: the findings of one rule mostly have one cause
+	for _, f := range r.Findings {
 		say("", place(f))
-		say("rule: ", f.Rule)
+		if f.Rule != before.Rule && !ruleIsSaid(r, f) {
+			say("rule: ", f.Rule)
+		}
 		say("expected: ", f.Expected)
 		say("actual: ", f.Actual)
-		say(strings.ToLower(f.CauseLabel())+": ", f.Cause)
-		say("fix: ", f.Fix)
+		if f.Cause != before.Cause {
+			say(strings.ToLower(f.CauseLabel())+": ", f.Cause)
+		}
+		if f.Fix != before.Fix {
+			say("fix: ", f.Fix)
+		}
+		before = f
 		for _, l := range command(f.Curl, 1<<20) {
 			b.WriteString(l + "\n")
 		}

@@ -11,43 +11,56 @@ import (
 	"github.com/destkit/destkit/internal/quantity"
 )
 
-// maxSummary bounds the Markdown: a step summary over one mebibyte is refused
-// as a whole.
+// maxSummary bounds the Markdown: a step summary over one mebibyte is refused as a whole.
 const maxSummary = 900 << 10
 
-// writeMarkdown writes the summary of a CI step: verdict, counts, failures with
-// the commands that show them again, and folded away what is undecided, warnings, residue, settings.
+type markdown struct {
+	printer // a format that ends in a line end makes a blank line, which ends a paragraph
+	opt     Options
+	r       *c.Report
+}
+
+// writeMarkdown writes the summary of a CI step: verdict, problems, failures, counts, and folded away the rest.
 func writeMarkdown(w io.Writer, r *c.Report, opt Options) error {
-	m := &markdown{opt: opt}
+	m := &markdown{opt: opt, r: r}
 	m.printf("## destkit: %s\n", md(string(r.Verdict)))
 	m.printf("**%s**\n", md(r.Summary))
 	target := strings.Join(append([]string{r.Target}, r.Replicas...), " and in turn ")
 	m.printf("%s\n", md(strings.Join([]string{target, "profile " + string(r.Profile), "tier " + string(r.Tier),
 		sent(r.Calls, r.Records, " · "), duration(r.DurationMS)}, " · ")))
-	m.problems(r)
-	m.results(r, "Failures", failures(r.Checks), true, true)
-	m.areas(r)
-	m.open(r)
-	m.results(r, "Warnings", lists.Where(r.Checks, isWarning), false, true)
-	m.waived(r)
-	m.results(r, "Own checks that did not pass (not scored)", lists.Where(r.Own, func(r c.CheckResult) bool {
-		return r.Status != c.Pass && r.Status != c.NotApplicable
-	}), false, false)
-	m.notes(r)
-	m.residue(r)
-	m.settings(r)
+	m.problems()
+	if gated := failures(r.Checks); len(gated) > 0 {
+		m.printf("### Failures\n")
+		m.results(gated, true)
+	}
+	m.areas()
+	m.list(fmt.Sprintf("Undecided (%d)", len(lists.Where(r.Checks, isUndecided))), lists.Of(openGroups(r), func(g openGroup) string {
+		how := ""
+		if g.How != "" {
+			how = " (`" + g.How + "`)"
+		}
+		return fmt.Sprintf("%d %s%s: %s", len(g.Checks), md(g.What), how, md(strings.Join(ids(g.Checks), ", ")))
+	}))
+	m.folded("Warnings", lists.Where(r.Checks, isWarning), true)
+	// A waiver that no one sees is forgotten.
+	waived := lists.Where(r.Checks, hasStatus(c.Waived))
+	m.list(fmt.Sprintf("Waived (%d)", len(waived)), lists.Of(waived, func(check c.CheckResult) string {
+		return md(check.ID) + " " + md(check.Title) + ": " + md(waiver(check.Waiver))
+	}))
+	m.folded("Own checks that did not pass (not scored)", lists.Where(r.Own, func(r c.CheckResult) bool { return !holds(r) }), false)
+	notes := lists.Of(allNotes(r), func(n setting) string { return strings.TrimPrefix(md(n.Name)+": "+md(n.Value), ": ") })
+	m.list(fmt.Sprintf("Notes (%d)", len(notes)), notes)
+	m.residue()
+	end := m.fold("Settings")
+	m.printf("| setting | value |\n|---|---|")
+	for _, s := range settings(r) {
+		m.printf("| %s | %s |", md(s.Name), md(s.Value))
+	}
+	m.printf("")
+	end()
 	_, err := io.WriteString(w, strings.TrimRight(m.String(), "\n")+"\n")
 	return err
 }
-
-type markdown struct {
-	strings.Builder
-	opt Options
-}
-
-// printf writes a line. A format that ends in a line end makes a blank line,
-// which ends a paragraph.
-func (m *markdown) printf(format string, args ...any) { fmt.Fprintf(m, format+"\n", args...) }
 
 // fold writes the start of a part that is folded away, and returns its end.
 func (m *markdown) fold(title string) func() {
@@ -56,10 +69,17 @@ func (m *markdown) fold(title string) func() {
 	return func() { m.printf("</details>\n") }
 }
 
-// problems come before everything else: they say whether the rest can be
-// believed.
-func (m *markdown) problems(r *c.Report) {
-	for _, p := range problems(r) {
+// list writes items that are folded away, if there are any.
+func (m *markdown) list(title string, items []string) {
+	if len(items) > 0 {
+		defer m.fold(title)()
+		m.printf("- %s\n", strings.Join(items, "\n- "))
+	}
+}
+
+// problems come first: they say whether the rest can be believed.
+func (m *markdown) problems() {
+	for _, p := range problems(m.r) {
 		m.printf("> **%s**: %s", md(p.Kind), md(limit(p.Message, maxField)))
 		if p.Fix != "" {
 			m.printf(">\n> Fix: %s", md(p.Fix))
@@ -68,19 +88,47 @@ func (m *markdown) problems(r *c.Report) {
 	}
 }
 
-// areas writes the table of counts.
-func (m *markdown) areas(r *c.Report) {
+func (m *markdown) areas() {
 	m.printf("| area | pass | fail | warn | open | n/a |\n|---|--:|--:|--:|--:|--:|")
-	for _, a := range append(areas(r.Checks), area{"**all**", r.Checks}) {
-		name := md(a.Name)
-		if a.Name == "**all**" && len(a.Checks) == len(r.Checks) {
-			name = a.Name
-		}
+	row := func(name string, a area) {
 		m.printf("| %s | %d | %d | %d | %d | %d |", name, a.Count(c.Pass),
 			len(lists.Where(a.Checks, stopsGate)), len(lists.Where(a.Checks, isWarning))+a.Count(c.Waived),
 			len(lists.Where(a.Checks, isUndecided)), a.Count(c.NotApplicable))
 	}
+	for _, a := range areas(m.r.Checks) {
+		row(md(a.Name), a)
+	}
+	row("**all**", area{Checks: m.r.Checks})
 	m.printf("")
+}
+
+// residue lists what may still stand in the destination, or says that nothing does.
+func (m *markdown) residue() {
+	res := m.r.Residue
+	var items []string
+	if res.Unverified > 0 {
+		items = append(items, "only acknowledged: "+md(res.UnverifiedReason))
+	}
+	for _, part := range []struct {
+		word string
+		list []c.Leftover
+	}{{"refused", res.Refused}, {"unknown", res.Unknown}} {
+		shown := part.list[:min(len(part.list), maxLeftovers)]
+		for _, s := range leftovers(shown) {
+			items = append(items, part.word+": "+md(s))
+		}
+		if more := len(part.list) - len(shown); more > 0 {
+			items = append(items, fmt.Sprintf("%s: %d more in the JSON report", part.word, more))
+		}
+	}
+	switch left := len(res.Refused) + len(res.Unknown); {
+	case left > 0:
+		m.list("Residue: "+residueLine(res), items)
+	case res.Unverified > 0:
+		m.printf("Residue: %s. %s\n", md(residueLine(res)), md(res.UnverifiedReason))
+	case m.r.Settings.Write && notJudged(m.r) == nil:
+		m.printf("Residue: %s cleaned, none left behind.\n", quantity.Count(res.Cleaned, "record"))
+	}
 }
 
 // codeSpan puts s between more backticks than it holds in a row.
@@ -100,8 +148,7 @@ func fenceOf(shortest, s string) string {
 	return shortest
 }
 
-// code writes a fenced block whose fence is longer than any run of backticks
-// inside it, the only way to end one.
+// code writes a block whose fence is longer than any run of backticks inside it.
 func (m *markdown) code(language, indent, s string) {
 	fence := fenceOf("```", s)
 	m.printf("%s%s%s", indent, fence, language)
@@ -111,93 +158,121 @@ func (m *markdown) code(language, indent, s string) {
 	m.printf("%s%s\n", indent, fence)
 }
 
-// open names what is undecided by what would decide it.
-func (m *markdown) open(r *c.Report) {
-	n := len(lists.Where(r.Checks, isUndecided))
-	if n == 0 {
-		return
+// folded writes checks that are folded away, if there are any.
+func (m *markdown) folded(title string, checks []c.CheckResult, known bool) {
+	if len(checks) > 0 {
+		defer m.fold(fmt.Sprintf("%s (%d)", title, len(checks)))()
+		m.results(checks, known)
 	}
-	defer m.fold(fmt.Sprintf("Undecided (%d)", n))()
-	for _, g := range openGroups(r) {
-		how := ""
-		if g.How != "" {
-			how = " (`" + g.How + "`)"
-		}
-		m.printf("- %d %s%s: %s", len(g.Checks), md(g.What), how, md(strings.Join(ids(g.Checks), ", ")))
-	}
-	m.printf("")
 }
 
-// waived shows accepted failures with reason and owner: a waiver that no one
-// sees is forgotten.
-func (m *markdown) waived(r *c.Report) {
-	checks := lists.Where(r.Checks, hasStatus(c.Waived))
-	if len(checks) == 0 {
-		return
-	}
-	defer m.fold(fmt.Sprintf("Waived (%d)", len(checks)))()
-	for _, check := range checks {
-		m.printf("- %s %s: %s", md(check.ID), md(check.Title), md(waiver(check.Waiver)))
-	}
-	m.printf("")
-}
-
-// notes are observations that break no rule.
-func (m *markdown) notes(r *c.Report) {
-	notes := lists.Of(allNotes(r), func(n setting) string { return strings.TrimPrefix(md(n.Name)+": "+md(n.Value), ": ") })
-	if len(notes) == 0 {
-		return
-	}
-	defer m.fold(fmt.Sprintf("Notes (%d)", len(notes)))()
-	m.printf("- %s\n", strings.Join(notes, "\n- "))
-}
-
-// residue lists what may still stand in the destination. One sentence is
-// enough when nothing does.
-func (m *markdown) residue(r *c.Report) {
-	res := r.Residue
-	left := len(res.Refused) + len(res.Unknown)
-	switch {
-	case left == 0 && res.Unverified > 0:
-		m.printf("Residue: %s. %s\n", md(residueLine(res)), md(res.UnverifiedReason))
-		return
-	case left == 0:
-		if r.Settings.Write && notJudged(r) == nil {
-			m.printf("Residue: %s cleaned, none left behind.\n", quantity.Count(res.Cleaned, "record"))
+// results writes checks with their findings. known reports whether they are in the catalogue.
+func (m *markdown) results(checks []c.CheckResult, known bool) {
+	for i, r := range checks {
+		if m.Len() > maxSummary {
+			m.printf("… and %s, in the JSON report.\n", quantity.Count(len(checks)-i, "more check"))
+			return
 		}
-		return
-	}
-	defer m.fold("Residue: " + residueLine(res))()
-	if res.Unverified > 0 {
-		m.printf("- only acknowledged: %s", md(res.UnverifiedReason))
-	}
-	for _, part := range []struct {
-		word string
-		list []c.Leftover
-	}{{"refused", res.Refused}, {"unknown", res.Unknown}} {
-		shown := part.list[:min(len(part.list), maxLeftovers)]
-		for _, s := range leftovers(shown) {
-			m.printf("- %s: %s", part.word, md(s))
+		m.printf("#### %s %s: %s\n", md(string(r.Status)), md(r.ID), md(r.Title))
+		m.printf("%s\n", m.rank(r))
+		if r.Reason != "" {
+			m.printf("%s\n", md(r.Reason))
 		}
-		if more := len(part.list) - len(shown); more > 0 {
-			m.printf("- %s: %d more in the JSON report", part.word, more)
+		groups := findingGroups(r, maxExamples, excerptRoom)
+		for k, g := range groups {
+			if len(groups) > 1 {
+				m.printf("**Cause %d of %d**\n", k+1, len(groups))
+			}
+			m.group(g)
+			if m.Len() > maxSummary {
+				break
+			}
+		}
+		if known && len(r.Findings) > 0 {
+			m.again(r)
 		}
 	}
-	m.printf("")
 }
 
-// settings stand at the end, folded: complete, and out of the way.
-func (m *markdown) settings(r *c.Report) {
-	defer m.fold("Settings")()
-	m.printf("| setting | value |\n|---|---|")
-	for _, s := range settings(r) {
-		m.printf("| %s | %s |", md(s.Name), md(s.Value))
+// again writes the command that shows the finding once more, if any, and the one that explains the rule.
+func (m *markdown) again(r c.CheckResult) {
+	commands := "destkit explain " + line(r.ID)
+	if command := m.opt.again(m.r, r); command != "" {
+		commands = command + "\n" + commands
+	}
+	m.printf("Again, and explained:\n")
+	m.code("sh", "", commands)
+}
+
+// rank writes level, authority and sections; a section leads to its sentences.
+func (m *markdown) rank(r c.CheckResult) string {
+	var b strings.Builder
+	for _, part := range citations(m.r.Suite, r) {
+		b.WriteString(part.Before)
+		if part.URL == "" {
+			b.WriteString(md(part.Text))
+			continue
+		}
+		fmt.Fprintf(&b, "[%s](%s)", md(part.Text), part.URL)
+	}
+	return b.String()
+}
+
+// group writes the findings of one cause; what can be copied is in blocks, where services offer a button.
+func (m *markdown) group(g findingGroup) {
+	for _, e := range g.Examples {
+		m.example(e)
+	}
+	if g.More > 0 {
+		m.printf("- and %d more, in the JSON report", g.More)
+	}
+	for _, s := range []setting{{"Rule", g.First.Rule}, {g.First.CauseLabel(), g.First.Cause}, {"Fix", g.First.Fix}} {
+		if s.Value != "" {
+			m.printf("- %s: %s", s.Name, md(s.Value))
+		}
 	}
 	m.printf("")
+	m.excerpt(g.Excerpt)
+	if lines := command(g.First.Curl, 100); len(lines) > 0 {
+		m.code("sh", "", strings.Join(lines, "\n"))
+	}
 }
 
-// md writes s as one line of text in which Markdown, HTML, mathematics and
-// mentions mean nothing.
+// example writes where one finding was seen, what was expected and what was seen.
+func (m *markdown) example(e findingExample) {
+	if e.Place != "" {
+		m.printf("- %s", md(e.Place))
+	}
+	seen := "Actual"
+	if e.Times > 1 {
+		seen = fmt.Sprintf("Actual, %s", quantity.Count(e.Times, "time"))
+	}
+	for _, v := range []setting{{"Expected", e.Expected}, {seen, e.Actual}} {
+		switch s := text(limit(v.Value, maxField)); {
+		case s == "":
+		case strings.Contains(s, "\n"):
+			m.printf("- %s:\n", v.Name)
+			m.code("text", "  ", s)
+		default:
+			m.printf("- %s: %s", v.Name, codeSpan(s))
+		}
+	}
+}
+
+// excerpt writes the response that shows the findings, with a mark at what is wrong.
+func (m *markdown) excerpt(x *excerpt) {
+	if x == nil {
+		return
+	}
+	m.printf("Response: %s\n", md(x.Head))
+	if len(x.Lines) == 0 {
+		return
+	}
+	lines := lists.Of(x.Lines, func(l excerptLine) string { return strings.TrimRight(l.String(), " ") })
+	m.code("text", "", strings.Join(lines, "\n"))
+}
+
+// md writes s as one line in which Markdown, HTML, mathematics and mentions mean nothing.
 func md(s string) string {
 	s = line(s)
 	var b strings.Builder
@@ -206,17 +281,12 @@ func md(s string) string {
 		case r == '@':
 			// A mention is made after the rendering; a comment breaks it.
 			b.WriteString("@<!-- -->")
-		case r == ':' && strings.HasPrefix(s[i:], "://"), strings.ContainsRune("\\`*_[]<>&|~$#!", r):
+			continue
+		case r == ':' && strings.HasPrefix(s[i:], "://"), strings.ContainsRune("\\`*_[]<>&|~$#!", r),
+			r == '.' && i >= 3 && strings.EqualFold(s[i-3:i], "www"), i == 0 && strings.ContainsRune("-+=()", r):
 			b.WriteByte('\\')
-			b.WriteRune(r)
-		case r == '.' && i >= 3 && strings.EqualFold(s[i-3:i], "www"):
-			b.WriteString(`\.`)
-		case (r == '-' || r == '+' || r == '=' || r == '(' || r == ')') && i == 0:
-			b.WriteByte('\\')
-			b.WriteRune(r)
-		default:
-			b.WriteRune(r)
 		}
+		b.WriteRune(r)
 	}
 	return b.String()
 }

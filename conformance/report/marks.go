@@ -4,13 +4,14 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/destkit/destkit/internal/lists"
 )
 
 // member is one line of JSON that is laid out: the name, the value as it is written.
 var member = regexp.MustCompile(`^\s*(?:"((?:[^"\\]|\\.)*)": )?(.*?),?$`)
 
-// mark finds the lines that are wrong, by what was expected and what was seen. The values
-// that were seen decide; where none is there the members that were expected, then
+// mark finds the lines that are wrong: by the values that were seen, else the members, else
 // the values that were expected. sent is the body of the request.
 func mark(lines []string, expected, actual, sent string) []bool {
 	for _, speaks := range []func(name, value string) bool{
@@ -20,19 +21,14 @@ func mark(lines []string, expected, actual, sent string) []bool {
 		func(name, value string) bool { return name == "error" && value == "{" && hasWord(expected, "result") },
 	} {
 		marked := make([]bool, len(lines))
-		n := 0
 		for i, l := range lines {
-			if !speaks(nameAndValue(l)) {
-				continue
-			}
-			for _, at := range wrongIn(lines, i, expected, sent) {
-				if !marked[at] {
+			if speaks(nameAndValue(l)) {
+				for _, at := range wrongIn(lines, i, expected, sent) {
 					marked[at] = true
-					n++
 				}
 			}
 		}
-		if n > 0 && n <= maxMarks {
+		if n := len(lists.Where(marked, func(is bool) bool { return is })); n > 0 && n <= maxMarks {
 			return innermost(lines, marked)
 		}
 	}
@@ -52,8 +48,7 @@ func innermost(lines []string, marked []bool) []bool {
 // firstMember is the beginning of an object in a text.
 var firstMember = regexp.MustCompile(`\{"(?:[^"\\]|\\.)*":("(?:[^"\\]|\\.)*"|[^,}]+)`)
 
-// subject is what a text says of a response: of an object that it quotes the first
-// member, for that says which one it is.
+// subject is what a text says of a response: of an object that it quotes, the first member.
 func subject(actual string) string {
 	if quoted := firstMember.FindStringSubmatch(actual); quoted != nil {
 		return quoted[1]
@@ -61,9 +56,8 @@ func subject(actual string) string {
 	return actual
 }
 
-// wrongIn gives the lines that are wrong where a finding speaks of line i. A line that says
-// which object it is, is right itself: wrong is a member of the object that was expected
-// otherwise, or the status of a record whose identifier is the one that was sent.
+// wrongIn gives the lines that are wrong where a finding speaks of line i. If that names an
+// object, wrong is a member that was expected otherwise, or the status of a record that was sent.
 func wrongIn(lines []string, i int, expected, sent string) []int {
 	name, value := nameAndValue(lines[i])
 	switch name {
@@ -108,12 +102,8 @@ func siblings(lines []string, i int) (all []int) {
 
 func indentOf(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
 
-// nameAndValue are those of a member, as they are written.
 func nameAndValue(line string) (name, value string) {
-	parts := member.FindStringSubmatch(line)
-	if parts == nil {
-		return "", ""
-	}
+	parts := member.FindStringSubmatch(line) // which every line is
 	return parts[1], parts[2]
 }
 

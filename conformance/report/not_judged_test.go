@@ -13,7 +13,7 @@ import (
 func written(t *testing.T, format string, r *c.Report) string {
 	t.Helper()
 	var b bytes.Buffer
-	require.NoError(t, Write(format, &b, r))
+	require.NoError(t, Options{}.Write(format, &b, r))
 	return b.String()
 }
 

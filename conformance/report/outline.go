@@ -15,9 +15,16 @@ import (
 
 // Outline puts a report into the order in which all formats show it.
 func (o Options) Outline(r *c.Report) *pagestyle.Outline {
+	summary := strings.TrimLeft(strings.TrimPrefix(r.Summary, string(r.Verdict)), ":; ") // the verdict is next to it
 	out := &pagestyle.Outline{
-		Tone: verdictTone(r), Summary: text(withoutVerdict(r)),
+		Tone: verdictTone(r), Summary: text(summary),
 		Failures: o.outlined(r, failures(r.Checks)), Warnings: o.outlined(r, lists.Where(r.Checks, isWarning)), Waived: o.outlined(r, lists.Where(r.Checks, hasStatus(c.Waived))),
+		Problems: lists.Of(problems(r), func(p c.Problem) pagestyle.Problem {
+			return pagestyle.Problem{Message: line(p.Message), Fix: line(p.Fix)}
+		}),
+		Undecided: lists.Of(openGroups(r), func(g openGroup) pagestyle.Undecided {
+			return pagestyle.Undecided{What: g.What, How: g.How, Checks: o.outlined(r, g.Checks), Musts: g.Musts()}
+		}),
 	}
 	all := area{Checks: r.Checks}
 	for _, s := range statusOrder {
@@ -25,47 +32,30 @@ func (o Options) Outline(r *c.Report) *pagestyle.Outline {
 			out.Counts = append(out.Counts, pagestyle.Count{Status: word(s), Tone: tone(s), Checks: n})
 		}
 	}
-	for _, p := range problems(r) {
-		out.Problems = append(out.Problems, pagestyle.Problem{Message: line(p.Message), Fix: line(p.Fix)})
-	}
-	for _, g := range openGroups(r) {
-		out.Undecided = append(out.Undecided, pagestyle.Undecided{What: g.What, How: g.How, Checks: o.outlined(r, g.Checks), Musts: g.Musts()})
-	}
 	return out
 }
 
-// withoutVerdict is the summary where the verdict is next to it.
-func withoutVerdict(r *c.Report) string {
-	return strings.TrimLeft(strings.TrimPrefix(r.Summary, string(r.Verdict)), ":; ")
-}
-
-func (o Options) outlined(of *c.Report, checks []c.CheckResult) (list []pagestyle.Check) {
-	for _, r := range checks {
-		result := pagestyle.Check{
+func (o Options) outlined(of *c.Report, checks []c.CheckResult) []pagestyle.Check {
+	return lists.Of(checks, func(r c.CheckResult) pagestyle.Check {
+		out := pagestyle.Check{
 			ID: line(r.ID), Title: line(r.Title), Status: word(r.Status), Tone: tone(r.Status), Rank: rank(r), Reason: line(r.Reason), Waiver: waiver(r.Waiver),
+			Causes:   lists.Of(findingGroups(r, maxExamples, htmlExcerptRoom), outlinedGroup),
+			Findings: lists.Of(r.Findings, func(f c.Finding) pagestyle.Finding { return outlinedExample(findingExample{f, place(f), 1}) }),
 		}
 		if len(r.Findings) > 0 {
-			result.Again = o.again(of, r)
+			out.Again = o.again(of, r)
 		}
-		result.Causes = lists.Of(findingGroups(r, maxExamples, htmlExcerptRoom), func(g findingGroup) pagestyle.Cause { return outlinedGroup(g, r) })
-		result.Findings = lists.Of(r.Findings, func(f c.Finding) pagestyle.Finding { return outlinedExample(f, place(f), 1) })
-		list = append(list, result)
-	}
-	return list
+		return out
+	})
 }
 
-func outlinedGroup(g findingGroup, r c.CheckResult) pagestyle.Cause {
-	out := pagestyle.Cause{Rule: line(g.First.Rule), Cause: line(g.First.Cause), Fix: line(g.First.Fix), Curl: text(limit(g.First.Curl, maxField)), More: g.More}
+func outlinedGroup(g findingGroup) pagestyle.Cause {
+	out := pagestyle.Cause{Rule: line(g.First.Rule), Cause: line(g.First.Cause), Fix: line(g.First.Fix), Curl: text(limit(g.First.Curl, maxField)),
+		Examples: lists.Of(g.Examples, outlinedExample), More: g.More}
 	if out.Cause != "" {
 		out.CauseLabel = g.First.CauseLabel()
 	}
-	for _, e := range g.Examples {
-		out.Examples = append(out.Examples, outlinedExample(e.Finding, e.Place, e.Times))
-	}
-	for _, f := range r.Findings {
-		if !sameCause(f, g.First) {
-			continue
-		}
+	for _, f := range g.All {
 		out.Exchanges = append(out.Exchanges, numbersOf(f)...)
 	}
 	slices.Sort(out.Exchanges)
@@ -73,20 +63,20 @@ func outlinedGroup(g findingGroup, r c.CheckResult) pagestyle.Cause {
 	return out
 }
 
-func outlinedExample(f c.Finding, place string, times int) pagestyle.Finding {
+func outlinedExample(e findingExample) pagestyle.Finding {
 	return pagestyle.Finding{
-		Place: place, Expected: text(limit(f.Expected, maxField)), Actual: text(limit(f.Actual, maxField)), Times: times, Exchanges: numbersOf(f),
+		Place: e.Place, Expected: text(limit(e.Expected, maxField)), Actual: text(limit(e.Actual, maxField)), Times: e.Times, Exchanges: numbersOf(e.Finding),
 	}
 }
 
-func numbersOf(f c.Finding) (numbers []int) {
+func numbersOf(f c.Finding) []int {
 	return lists.Of(f.Exchanges, func(x c.Exchange) int { return x.ID })
 }
 
-// findingGroup is the findings of one check with one cause: the same defect, seen
-// several times.
+// findingGroup is the findings of one check with one cause.
 type findingGroup struct {
 	First    c.Finding // what all have in common: rule, cause, fix; its command
+	All      []c.Finding
 	Examples []findingExample
 	Excerpt  *excerpt // of the response that shows it
 	More     int      // findings that are not among the examples
@@ -99,39 +89,35 @@ type findingExample struct {
 	Times int // that the same was seen
 }
 
-// maxExamples is how many findings of one cause are shown.
-const maxExamples = 2
-
-// findingGroups groups the findings of a result. What the title or the reason says is
-// taken out, and a response is shown once.
+// findingGroups groups findings, without what title or reason say; a response is shown once.
 func findingGroups(r c.CheckResult, most int, size room) []findingGroup {
-	var groups []findingGroup
-	for _, f := range r.Findings {
-		at := 0
-		for at < len(groups) && !sameCause(groups[at].First, f) {
-			at++
-		}
-		if at == len(groups) {
-			first := f
-			if strings.EqualFold(line(f.Rule), line(r.Title)) || f.Rule == r.Reason {
-				first.Rule = ""
-			}
-			groups = append(groups, findingGroup{First: first})
-		}
-		groups[at].add(f, most)
-	}
+	order, findings := grouped(r.Findings, causeOf)
 	shown := map[string]bool{}
-	for i := range groups {
-		groups[i].lay(shown, size)
-	}
-	return groups
+	return lists.Of(order, func(is cause) findingGroup {
+		g := findingGroup{First: findings[is][0], All: findings[is]}
+		if ruleIsSaid(r, g.First) {
+			g.First.Rule = ""
+		}
+		for _, f := range g.All {
+			g.add(f, most)
+		}
+		g.lay(shown, size)
+		return g
+	})
 }
 
-// sameCause reports whether two findings of a check are of one defect. The rule of
-// the first may have been taken out, and is that of the check in both.
-func sameCause(a, b c.Finding) bool {
-	return a.Cause == b.Cause && a.Observed == b.Observed && a.Fix == b.Fix
+// ruleIsSaid reports whether the title or the reason of a result is the rule of its finding.
+func ruleIsSaid(r c.CheckResult, f c.Finding) bool {
+	return strings.EqualFold(line(f.Rule), line(r.Title)) || f.Rule == r.Reason
 }
+
+// cause is what findings of one defect have in common.
+type cause struct {
+	text, fix string
+	observed  bool
+}
+
+func causeOf(f c.Finding) cause { return cause{line(f.Cause), line(f.Fix), f.Observed} }
 
 // add puts a finding among the examples, or counts it.
 func (g *findingGroup) add(f c.Finding, most int) {
@@ -154,8 +140,7 @@ var callID = regexp.MustCompile(`\b[0-9a-f]{32}\b`)
 // withoutIDs makes texts equal that differ in the ids of calls only.
 func withoutIDs(s string) string { return callID.ReplaceAllString(s, "") }
 
-// lay takes out of the examples what is said already, and finds the response that
-// shows the first. shown are the bodies that stand above.
+// lay takes out what is said already, and finds the response to show; shown are bodies that stand above.
 func (g *findingGroup) lay(shown map[string]bool, size room) {
 	if x := decisive(g.First, size); x != nil {
 		// The text that quotes it is as good where it is shown already.
@@ -192,83 +177,58 @@ func allNotes(r *c.Report) []setting {
 	return all
 }
 
-// settings lists every choice of a run in words: a verdict without them means
-// nothing, so that they stand in every format that a person reads.
+// settings lists every choice of a run in words, without which a verdict means nothing.
 func settings(r *c.Report) []setting {
 	s := r.Settings
-	list := destinationSettings(r)
-	if r.Suite == c.SuiteService {
-		list = serviceSettings(r)
+	list := []setting{{"profile", string(r.Profile)}}
+	switch {
+	case r.Suite != c.SuiteService:
+		list = append(list, destinationSettings(s)...)
+	case s.Passive: // a caller is judged by what it sends: nothing is asked of it or set
+		list = append(list, setting{"waivers", fmt.Sprint(s.WaiverCount)})
+	default:
+		list = append(list, setting{"dialect", s.Dialect}, setting{"clock", s.Clock}, setting{"simulators", s.Simulators}, setting{"source", s.Source},
+			setting{"deadline", "run " + duration(s.TimeoutMS)}, setting{"waivers", fmt.Sprint(s.WaiverCount)})
 	}
-	if len(s.Selected) > 0 {
-		list = append(list, setting{"selected", orNone(s.Selected)})
+	list = append(list, setting{"selected", strings.Join(s.Selected, ", ")}, setting{"skipped", strings.Join(s.Skipped, ", ")},
+		setting{"seed", fmt.Sprint(r.Seed)}, setting{"run", r.RunID})
+	for i := range list {
+		list[i].Value = line(list[i].Value)
 	}
-	if len(s.Skipped) > 0 {
-		list = append(list, setting{"skipped", orNone(s.Skipped)})
-	}
-	return append(list, setting{"seed", fmt.Sprint(r.Seed)}, setting{"run", line(r.RunID)})
+	optional := []string{"selected", "skipped", "declared speed", "declared limit"}
+	return slices.DeleteFunc(list, func(s setting) bool { return s.Value == "" && slices.Contains(optional, s.Name) })
 }
 
-// serviceSettings are those of a judged service. A caller is judged by what it sends, and
-// nothing is asked of it or set.
-func serviceSettings(r *c.Report) []setting {
-	s := r.Settings
-	list := []setting{{"profile", line(string(r.Profile))}}
-	if !s.Passive {
-		list = append(list,
-			setting{"dialect", line(s.Dialect)},
-			setting{"clock", line(s.Clock)},
-			setting{"simulators", line(s.Simulators)},
-			setting{"source", line(s.Source)},
-			setting{"deadline", "run " + duration(s.TimeoutMS)},
-		)
+// destinationSettings are those of a judged destination alone.
+func destinationSettings(s c.Settings) []setting {
+	onOff := map[bool]string{true: "on", false: "off"}
+	write, readback, rateLimit := "no", "no", ""
+	if s.Write {
+		write = fmt.Sprintf("%s, at most %s", orNone(s.Objects), quantity.Count(s.MaxRecords, "record"))
 	}
-	return append(list, setting{"waivers", fmt.Sprint(s.WaiverCount)})
-}
-
-// destinationSettings are those of a judged destination.
-func destinationSettings(r *c.Report) []setting {
-	s := r.Settings
-	list := []setting{
-		{"profile", line(string(r.Profile))},
-		{"write", writeScope(s)},
-		{"read-back", readbackScope(s)},
+	switch {
+	case s.Readback && s.ReadbackWindowMS > 0: // a window weakens what DUR-001 proves
+		readback = "yes, may lag " + duration(s.ReadbackWindowMS)
+	case s.Readback:
+		readback = "yes, at once"
+	}
+	if s.DeclaredRateLimit != 0 {
+		rateLimit = fmt.Sprintf("%d requests/s", s.DeclaredRateLimit)
+	}
+	return []setting{
+		{"write", write},
+		{"read-back", readback},
 		{"hooks", orNone(s.Hooks)},
-		{"load", onOff(s.Load)},
-		{"development", onOff(s.Development)},
+		{"load", onOff[s.Load]},
+		{"development", onOff[s.Development]},
 		{"TLS roots", orWord(s.Roots, "none")},
 		{"deadlines", fmt.Sprintf("planning %s, batch %s, run %s",
 			duration(s.PlanningTimeoutMS), duration(s.BatchTimeoutMS), duration(s.TimeoutMS))},
 		{"waivers", fmt.Sprint(s.WaiverCount)},
 		{"skip convention", orWord(s.SkipConvention, "not declared")},
+		{"declared speed", s.DeclaredSpeed},
+		{"declared limit", rateLimit},
 	}
-	if s.DeclaredSpeed != "" {
-		list = append(list, setting{"declared speed", line(s.DeclaredSpeed)})
-	}
-	if s.DeclaredRateLimit != 0 {
-		list = append(list, setting{"declared limit", fmt.Sprintf("%d requests/s", s.DeclaredRateLimit)})
-	}
-	return list
-}
-
-// writeScope says what the run was allowed to write.
-func writeScope(s c.Settings) string {
-	if !s.Write {
-		return "no"
-	}
-	return fmt.Sprintf("%s, at most %s", orNone(s.Objects), quantity.Count(s.MaxRecords, "record"))
-}
-
-// readbackScope reports whether values were looked up, and how late they might
-// appear: a window weakens what DUR-001 proves.
-func readbackScope(s c.Settings) string {
-	switch {
-	case !s.Readback:
-		return "no"
-	case s.ReadbackWindowMS > 0:
-		return "yes, may lag " + duration(s.ReadbackWindowMS)
-	}
-	return "yes, at once"
 }
 
 // orNone writes a list in one line.
@@ -280,12 +240,4 @@ func orWord(s, word string) string {
 		return word
 	}
 	return line(s)
-}
-
-// onOff is a switch in a word.
-func onOff(b bool) string {
-	if b {
-		return "on"
-	}
-	return "off"
 }

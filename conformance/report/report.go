@@ -15,7 +15,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -23,6 +25,7 @@ import (
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/quantity"
+	"github.com/destkit/destkit/internal/rawjson"
 	"github.com/destkit/destkit/internal/wholefile"
 )
 
@@ -46,94 +49,59 @@ type writer struct {
 }
 
 // writers in the order in which help texts list them.
-func writers() []writer {
-	alike := func(write func(io.Writer, *c.Report) error) func(io.Writer, *c.Report, Options) error {
-		return func(w io.Writer, r *c.Report, _ Options) error { return write(w, r) }
-	}
-	return []writer{
-		{Text, WriteText},
-		{JSON, alike(writeJSON)},
-		{JUnit, alike(writeJUnit)},
-		{HTML, writeHTML},
-		{Markdown, writeMarkdown},
-		{GitHub, alike(writeGitHub)},
-		{SARIF, writeSARIF},
-		{HAR, alike(writeHAR)},
-		{Badge, alike(writeBadge)},
-	}
+var writers = []writer{
+	{Text, WriteText}, {JSON, writeJSON}, {JUnit, writeJUnit}, {HTML, writeHTML}, {Markdown, writeMarkdown},
+	{GitHub, writeGitHub}, {SARIF, writeSARIF}, {HAR, writeHAR}, {Badge, writeBadge},
 }
 
-// Formats returns the names that [Write] knows.
+// Formats returns the names that [Options.Write] knows.
 func Formats() []string {
-	return lists.Of(writers(), func(f writer) string { return f.name })
+	return lists.Of(writers, func(f writer) string { return f.name })
 }
 
-// Write writes r in the named format. Text is written plain, 80 columns wide;
-// [Options.Write] has choices. It returns an error for an unknown format, and the
-// first error of w.
-func Write(format string, w io.Writer, r *c.Report) error {
-	return Options{}.Write(format, w, r)
-}
-
-// Write is the function [Write] with choices. Other formats than text take from them
-// the commands that send a finding again.
+// Write writes r in the named format; formats other than text take from the options only
+// the commands that send a finding again. It returns an error for an unknown format, and
+// the first error of w.
 func (o Options) Write(format string, w io.Writer, r *c.Report) error {
 	if r == nil {
 		return errors.New("write report: there is no report")
 	}
-	for _, f := range writers() {
-		if f.name != format {
-			continue
-		}
-		if err := f.write(w, r, o); err != nil {
-			return fmt.Errorf("write %s report: %w", format, err)
-		}
-		return nil
-	}
-	return fmt.Errorf("write report: unknown format %q, known are %s", format, strings.Join(Formats(), ", "))
-}
-
-// WriteFile writes r in the named format to a file. The file appears whole or
-// not at all: the bytes go to a file beside it that is renamed at the end, so
-// that an error leaves what stood there before. A device or a pipe, which
-// cannot be renamed onto, is written directly.
-func WriteFile(format, path string, r *c.Report) error {
-	return Options{}.WriteFile(format, path, r)
-}
-
-// WriteFile is the function [WriteFile] with choices.
-func (o Options) WriteFile(format, path string, r *c.Report) error {
-	if !slices.Contains(Formats(), format) {
+	i := slices.IndexFunc(writers, func(f writer) bool { return f.name == format })
+	if i < 0 {
 		return fmt.Errorf("write report: unknown format %q, known are %s", format, strings.Join(Formats(), ", "))
 	}
+	if err := writers[i].write(w, r, o); err != nil {
+		return fmt.Errorf("write %s report: %w", format, err)
+	}
+	return nil
+}
+
+// WriteFile writes r in the named format to a file, which appears whole or not at
+// all: an error leaves what stood there before. A device or a pipe is written directly.
+func (o Options) WriteFile(format, path string, r *c.Report) error {
 	// Rendering first keeps a fault of the writer apart from one of the disk.
 	var b bytes.Buffer
 	if err := o.Write(format, &b, r); err != nil {
 		return err
 	}
 	err := wholefile.Write(path, func(w io.Writer) error {
-		_, err := w.Write(b.Bytes())
+		_, err := b.WriteTo(w)
 		return err
 	})
-	if err == nil {
-		return nil
+	if err != nil {
+		return fmt.Errorf("write %s report to %s: %w", format, path, err)
 	}
-	return fmt.Errorf("write %s report to %s: %w", format, path, err)
+	return nil
 }
 
-// Text of an endpoint stands in messages, names and bodies. On its way into a
-// report it must not be able to move a cursor, hide what follows, reverse the
-// reading direction or start a line that a CI service takes for a command.
+// Text of an endpoint must not move a cursor, hide what follows, reverse the reading direction
+// or start a line that a CI service takes for a command.
 
-// line returns s as one line: every control, direction and line character
-// becomes a space or a visible escape like \x1b.
+// line returns s as one line: control, direction and line characters become spaces or escapes like \x1b.
 func line(s string) string { return strings.Join(strings.Fields(foreign.Line(s)), " ") }
 
-// block returns s as lines without control characters.
-func block(s string) []string { return foreign.Block(s) }
-
-// text is block in one string.
-func text(s string) string { return strings.Join(block(s), "\n") }
+// text returns s without control characters, with its lines.
+func text(s string) string { return strings.Join(foreign.Block(s), "\n") }
 
 // limit cuts s to about n bytes at a rune and says what is missing.
 func limit(s string, n int) string {
@@ -149,19 +117,14 @@ func limit(s string, n int) string {
 //go:embed report.schema.json
 var schema []byte
 
-// Schema returns the JSON Schema (draft 2020-12) of the JSON report. Members
-// may be added within one schema_version; readers ignore those they do not
-// know.
+// Schema returns the JSON Schema (draft 2020-12) of the JSON report. Members may be added
+// within one schema_version; readers ignore those they do not know.
 func Schema() []byte { return slices.Clone(schema) }
 
-// writeJSON writes the report as it is: this format is what the others, diff
-// and replay are made from, and loses nothing.
-func writeJSON(w io.Writer, r *c.Report) error {
-	return encode(w, whole(*r))
-}
+// writeJSON loses nothing: diff and replay start from this format.
+func writeJSON(w io.Writer, r *c.Report, _ Options) error { return encode(w, whole(*r)) }
 
-// encode writes v as indented JSON in which every character prints: a JSON
-// file that is shown on a terminal must not act on it.
+// encode writes v as indented JSON in which every character prints, and none acts on a terminal.
 func encode(w io.Writer, v any) error {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -173,50 +136,75 @@ func encode(w io.Writer, v any) error {
 	return err
 }
 
-// whole returns a copy of r in which no list is null, so that readers in any
-// language can loop without asking first.
+// jsonObject is an object of a format whose members stand in this order. One whose name
+// ends in ",omitempty" is left out where its value is empty.
+type jsonObject []jsonMember
+
+type jsonMember struct {
+	name  string
+	value any
+}
+
+// MarshalJSON encodes the members that are not left out.
+func (o jsonObject) MarshalJSON() ([]byte, error) {
+	out := []byte("{")
+	for _, m := range o {
+		name, optional := strings.CutSuffix(m.name, ",omitempty")
+		if v := reflect.ValueOf(m.value); optional && (v.IsZero() || v.Kind() == reflect.Slice && v.Len() == 0) {
+			continue
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(strconv.AppendQuote(out, name), ':')
+		marshal := func() ([]byte, error) { return json.Marshal(m.value) }
+		if inner, is := m.value.(jsonObject); is {
+			marshal = inner.MarshalJSON // package json would read again what this wrote
+		}
+		value, err := marshal()
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, value...)
+	}
+	return append(out, '}'), nil
+}
+
+// whole returns a copy of r in which no list is null, so that readers in any language can loop.
 func whole(r c.Report) c.Report {
-	r.Failed = list(r.Failed)
-	r.Undecided = list(r.Undecided)
-	r.Problems = list(r.Problems)
-	r.Notes = list(r.Notes)
-	r.Settings.Objects = list(r.Settings.Objects)
-	r.Settings.Hooks = list(r.Settings.Hooks)
-	r.Residue.Refused = list(r.Residue.Refused)
-	r.Residue.Unknown = list(r.Residue.Unknown)
-	if r.Counts == nil {
-		r.Counts = map[c.Status]int{}
-	}
-	r.Checks = wholeChecks(r.Checks)
-	if len(r.Own) > 0 {
-		r.Own = wholeChecks(r.Own)
-	}
+	fill(reflect.ValueOf(&r).Elem())
 	return r
 }
 
-// wholeChecks copies as deep as a list may be null, and no deeper: the caller's
-// report is never changed.
-func wholeChecks(checks []c.CheckResult) []c.CheckResult {
-	out := list(slices.Clone(checks))
-	for i := range out {
-		out[i].Authority = list(out[i].Authority)
-		out[i].Sections = list(out[i].Sections)
-		out[i].Findings = list(slices.Clone(out[i].Findings))
-		for j := range out[i].Findings {
-			f := &out[i].Findings[j]
-			f.Exchanges = list(slices.Clone(f.Exchanges))
-			for k := range f.Exchanges {
-				x := &f.Exchanges[k]
-				x.Request.Header = list(x.Request.Header)
-				if x.Response != nil {
-					response := *x.Response
-					response.Header = list(response.Header)
-					x.Response = &response
-				}
+// fill makes null lists and maps empty, unless they are left out. It copies what it changes.
+func fill(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Struct:
+		for field, member := range v.Fields() {
+			tag := field.Tag.Get("json")
+			if field.IsExported() && tag != "-" && (!strings.HasSuffix(tag, ",omitempty") || !member.IsZero()) {
+				fill(member)
 			}
 		}
+	case reflect.Pointer:
+		if !v.IsNil() {
+			copied := reflect.New(v.Type().Elem())
+			copied.Elem().Set(v.Elem())
+			v.Set(copied)
+			fill(copied.Elem())
+		}
+	case reflect.Slice:
+		copied := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
+		reflect.Copy(copied, v)
+		v.Set(copied)
+		for i := range v.Len() {
+			fill(v.Index(i))
+		}
+	case reflect.Map:
+		if v.IsNil() {
+			v.Set(reflect.MakeMap(v.Type()))
+		}
 	}
-	return out
 }
 
 // list turns null into an empty list.
@@ -225,4 +213,67 @@ func list[T any](s []T) []T {
 		return []T{}
 	}
 	return s
+}
+
+// maxReport bounds a report that is read, in bytes.
+const maxReport = 64 << 20
+
+// Read reads a JSON report of exactly the schema_version that this program writes. It ignores
+// unknown members and checks verdict, statuses and levels; an error says where the input is wrong.
+func Read(r io.Reader) (*c.Report, error) {
+	b, err := io.ReadAll(io.LimitReader(r, maxReport+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("read report: %w", err)
+	case len(b) > maxReport:
+		return nil, fmt.Errorf("read report: it is larger than %d MiB", maxReport>>20)
+	}
+	reads, _ := strconv.Atoi(c.SchemaVersion)
+	file := rawjson.File{Expected: "the JSON report of destkit conform", Version: reads}
+	var head struct {
+		Version *json.RawMessage `json:"schema_version"`
+	}
+	if err := file.Decode(b, &head); err != nil {
+		return nil, fmt.Errorf("read report: %w", err)
+	}
+	if head.Version == nil {
+		return nil, errors.New("read report: there is no schema_version, this is not a JSON report of destkit conform")
+	}
+	if want := fmt.Sprintf("%q", c.SchemaVersion); string(*head.Version) != want {
+		return nil, fmt.Errorf("read report: schema_version is %s, this program reads %s", *head.Version, want)
+	}
+	var out c.Report
+	if err := file.Decode(b, &out); err != nil {
+		return nil, fmt.Errorf("read report: %w", err)
+	}
+	if err := checkWords(&out); err != nil {
+		return nil, fmt.Errorf("read report: %w", err)
+	}
+	return &out, nil
+}
+
+// checkWords refuses words that nothing in this package would show rightly.
+func checkWords(r *c.Report) error {
+	if !slices.Contains([]c.Verdict{c.Conformant, c.ConformantInPart, c.NonConformant, c.Unknown}, r.Verdict) {
+		return fmt.Errorf("unknown verdict %q", r.Verdict)
+	}
+	seen := map[string]bool{}
+	for i, check := range r.Checks {
+		switch {
+		case check.ID == "":
+			return fmt.Errorf("checks[%d] has no id", i)
+		case seen[check.ID]:
+			return fmt.Errorf("check %s stands there twice", check.ID)
+		}
+		seen[check.ID] = true
+	}
+	for _, check := range slices.Concat(r.Checks, r.Own) {
+		if !slices.Contains(statusOrder, check.Status) {
+			return fmt.Errorf("check %s has the unknown status %q", check.ID, check.Status)
+		}
+		if !slices.Contains([]c.Level{c.Must, c.Should, c.Info}, check.Level) {
+			return fmt.Errorf("check %s has the unknown level %q", check.ID, check.Level)
+		}
+	}
+	return nil
 }

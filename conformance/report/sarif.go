@@ -18,176 +18,83 @@ import (
 
 const sarifSchema = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
-// The objects of SARIF 2.1.0 that code scanning reads.
-type (
-	sarifLog struct {
-		Schema  string     `json:"$schema"`
-		Version string     `json:"version"`
-		Runs    []sarifRun `json:"runs"`
-	}
-	sarifRun struct {
-		Tool        sarifTool         `json:"tool"`
-		Automation  sarifAutomation   `json:"automationDetails"`
-		Invocations []sarifInvocation `json:"invocations"`
-		Results     []sarifResult     `json:"results"`
-		ColumnKind  string            `json:"columnKind"`
-		Properties  map[string]any    `json:"properties"`
-	}
-	sarifTool struct {
-		Driver sarifDriver `json:"driver"`
-	}
-	sarifDriver struct {
-		Name    string      `json:"name"`
-		Version string      `json:"version,omitempty"`
-		Rules   []sarifRule `json:"rules"`
-	}
-	sarifAutomation struct {
-		ID string `json:"id"`
-	}
-	sarifInvocation struct {
-		Successful    bool                `json:"executionSuccessful"`
-		ExitCode      int                 `json:"exitCode"`
-		Start         string              `json:"startTimeUtc"`
-		End           string              `json:"endTimeUtc"`
-		Notifications []sarifNotification `json:"toolExecutionNotifications"`
-	}
-	sarifNotification struct {
-		Level   string       `json:"level"`
-		Message sarifMessage `json:"message"`
-	}
-	sarifMessage struct {
-		Text string `json:"text"`
-	}
-	sarifRule struct {
-		ID         string         `json:"id"`
-		Short      sarifMessage   `json:"shortDescription"`
-		Full       sarifMessage   `json:"fullDescription"`
-		Help       sarifMessage   `json:"help"`
-		HelpURI    string         `json:"helpUri,omitempty"`
-		Default    sarifLevel     `json:"defaultConfiguration"`
-		Properties map[string]any `json:"properties"`
-	}
-	sarifLevel struct {
-		Level string `json:"level"`
-	}
-	sarifResult struct {
-		RuleID       string             `json:"ruleId"`
-		RuleIndex    int                `json:"ruleIndex"`
-		Level        string             `json:"level"`
-		Message      sarifMessage       `json:"message"`
-		Locations    []sarifLocation    `json:"locations"`
-		Fingerprints map[string]string  `json:"partialFingerprints"`
-		Suppressions []sarifSuppression `json:"suppressions,omitempty"`
-		Properties   map[string]any     `json:"properties"`
-	}
-	sarifLocation struct {
-		Physical sarifPhysical  `json:"physicalLocation"`
-		Logical  []sarifLogical `json:"logicalLocations"`
-	}
-	sarifPhysical struct {
-		Artifact sarifArtifact `json:"artifactLocation"`
-		Region   sarifRegion   `json:"region"`
-	}
-	sarifArtifact struct {
-		URI string `json:"uri"`
-	}
-	sarifRegion struct {
-		StartLine int `json:"startLine"`
-	}
-	sarifLogical struct {
-		Name string `json:"name"`
-		Full string `json:"fullyQualifiedName"`
-		Kind string `json:"kind"`
-	}
-	sarifSuppression struct {
-		Kind          string `json:"kind"`
-		Status        string `json:"status"`
-		Justification string `json:"justification"`
-	}
-)
-
-// writeSARIF writes a rule for every check and a result for every finding of
-// a check that failed, in whatever way it counts.
+// writeSARIF writes a rule for every check and a result for every finding of a failed check.
 func writeSARIF(w io.Writer, r *c.Report, opt Options) error {
-	run := sarifRun{
-		Tool:        sarifTool{sarifDriver{Name: orWord(r.Tool.Name, "destkit"), Version: r.Tool.Version, Rules: []sarifRule{}}},
-		Automation:  sarifAutomation{"destkit/" + line(r.Suite) + "/" + line(string(r.Profile)) + "/"},
-		Invocations: []sarifInvocation{sarifInvoke(r)},
-		Results:     []sarifResult{},
-		ColumnKind:  "unicodeCodePoints",
-		Properties: map[string]any{"target": r.Target, "verdict": r.Verdict, "tier": r.Tier,
-			"summary": r.Summary, "settings": whole(*r).Settings},
-	}
-	if len(r.Replicas) > 0 {
-		run.Properties["replicas"] = r.Replicas
-	}
+	rules, results := []jsonObject{}, []jsonObject{}
 	for i, check := range r.Checks {
-		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, newSARIFRule(r.Suite, check))
-		switch check.Status {
-		case c.Fail, c.Warn, c.Flaky, c.Waived:
-			run.Results = append(run.Results, sarifResults(opt, r, check, i)...)
+		rules = append(rules, newSARIFRule(r.Suite, check))
+		if failed(check) {
+			results = append(results, sarifResults(opt, r, check, i)...)
 		}
 	}
-	return encode(w, sarifLog{sarifSchema, "2.1.0", []sarifRun{run}})
+	return encode(w, jsonObject{{"$schema", sarifSchema}, {"version", "2.1.0"}, {"runs", []jsonObject{{
+		{"tool", jsonObject{{"driver", jsonObject{
+			{"name", orWord(r.Tool.Name, "destkit")}, {"version,omitempty", r.Tool.Version}, {"rules", rules},
+		}}}},
+		{"automationDetails", jsonObject{{"id", "destkit/" + line(r.Suite) + "/" + line(string(r.Profile)) + "/"}}},
+		{"invocations", []jsonObject{sarifInvoke(r)}},
+		{"results", results},
+		{"columnKind", "unicodeCodePoints"},
+		{"properties", jsonObject{
+			{"replicas,omitempty", r.Replicas}, {"settings", whole(*r).Settings}, {"summary", r.Summary},
+			{"target", r.Target}, {"tier", r.Tier}, {"verdict", r.Verdict},
+		}},
+	}}}})
 }
 
-// sarifInvoke tells apart a run that found faults from one that could not
-// judge, which a list of results alone cannot.
-func sarifInvoke(r *c.Report) sarifInvocation {
-	end := r.Started.Add(time.Duration(r.DurationMS * float64(time.Millisecond)))
-	inv := sarifInvocation{
-		Successful: r.Verdict != c.Unknown, ExitCode: r.ExitStatus,
-		Start: r.Started.UTC().Format(time.RFC3339), End: end.UTC().Format(time.RFC3339),
-		Notifications: []sarifNotification{},
+// sarifInvoke tells apart a run that found faults from one that could not judge.
+func sarifInvoke(r *c.Report) jsonObject {
+	notes := []jsonObject{}
+	note := func(level, text string) {
+		notes = append(notes, jsonObject{{"level", level}, {"message", message(text)}})
 	}
 	for _, p := range problems(r) {
-		level := "warning"
-		if p.ExitStatus != 0 {
-			level = "error"
-		}
-		inv.Notifications = append(inv.Notifications, sarifNotification{level, message(p.Kind + ": " + p.Message + "\n" + p.Fix)})
+		note(problemLevel(p), p.Kind+": "+p.Message+"\n"+p.Fix)
 	}
 	for _, check := range lists.Where(r.Checks, hasStatus(c.HarnessError)) {
-		inv.Notifications = append(inv.Notifications, sarifNotification{"error", message(check.ID + ": " + check.Reason)})
+		note("error", check.ID+": "+check.Reason)
 	}
-	return inv
+	end := r.Started.Add(time.Duration(r.DurationMS * float64(time.Millisecond)))
+	return jsonObject{
+		{"executionSuccessful", r.Verdict != c.Unknown}, {"exitCode", r.ExitStatus},
+		{"startTimeUtc", r.Started.UTC().Format(time.RFC3339)}, {"endTimeUtc", end.UTC().Format(time.RFC3339)},
+		{"toolExecutionNotifications", notes},
+	}
 }
 
-// newSARIFRule describes a check. Its helpUri is the section of the specification;
-// the explanation is in the program, for the very version that judged.
-func newSARIFRule(suite string, r c.CheckResult) sarifRule {
+// newSARIFRule describes a check; the explanation is in the program, for the very version that judged.
+func newSARIFRule(suite string, r c.CheckResult) jsonObject {
 	tags := []string{"destkit", strings.ToLower(string(r.Level))}
 	for _, a := range r.Authority {
 		tags = append(tags, string(a))
 	}
 	level := sarifRuleLevel(r.Level)
-	severity := map[string]string{"error": "error", "warning": "warning", "note": "recommendation"}[level]
-	help := fmt.Sprintf("%s. Run \"destkit explain %s\" for the reason, a good and a bad exchange.", rank(r), r.ID)
 	where := ""
 	if len(r.Sections) > 0 {
 		where = features.AnchorURL(suite == c.SuiteService, line(r.Sections[0]))
 	}
-	return sarifRule{
-		HelpURI: where,
-		ID:      r.ID, Short: message(r.Title), Full: message(r.Title + " (" + rank(r) + ")"), Help: message(help),
-		Default:    sarifLevel{level},
-		Properties: map[string]any{"tags": slices.Compact(tags), "problem.severity": severity, "precision": "very-high"},
+	return jsonObject{
+		{"id", r.ID},
+		{"shortDescription", message(r.Title)},
+		{"fullDescription", message(r.Title + " (" + rank(r) + ")")},
+		{"help", message(fmt.Sprintf("%s. Run \"destkit explain %s\" for the reason, a good and a bad exchange.", rank(r), r.ID))},
+		{"helpUri,omitempty", where},
+		{"defaultConfiguration", jsonObject{{"level", level}}},
+		{"properties", jsonObject{
+			{"precision", "very-high"},
+			{"problem.severity", map[string]string{"error": "error", "warning": "warning", "note": "recommendation"}[level]},
+			{"tags", slices.Compact(tags)},
+		}},
 	}
 }
 
 // sarifRuleLevel is the weight of a rule before a profile has its say.
 func sarifRuleLevel(l c.Level) string {
-	switch l {
-	case c.Must:
-		return "error"
-	case c.Should:
-		return "warning"
-	}
-	return "note"
+	return cmp.Or(map[c.Level]string{c.Must: "error", c.Should: "warning"}[l], "note")
 }
 
 // sarifResults returns one result per finding, or one for the check itself.
-func sarifResults(opt Options, r *c.Report, check c.CheckResult, rule int) []sarifResult {
+func sarifResults(opt Options, r *c.Report, check c.CheckResult, rule int) (results []jsonObject) {
 	level := "warning"
 	switch {
 	case check.Level == c.Info:
@@ -197,38 +104,40 @@ func sarifResults(opt Options, r *c.Report, check c.CheckResult, rule int) []sar
 	case check.Status == c.Waived:
 		level = sarifRuleLevel(check.Level)
 	}
+	var suppressions []jsonObject
+	if check.Status == c.Waived {
+		suppressions = []jsonObject{{{"kind", "external"}, {"status", "accepted"}, {"justification", waiver(check.Waiver)}}}
+	}
+	// An endpoint has no file, and code scanning refuses results without one.
+	at := placeOfRule(r.Suite, check)
+	location := jsonObject{
+		{"physicalLocation", jsonObject{{"artifactLocation", jsonObject{{"uri", at.file}}}, {"region", jsonObject{{"startLine", at.line}}}}},
+		{"logicalLocations", []jsonObject{{{"name", check.ID}, {"fullyQualifiedName", line(check.Area) + "/" + check.ID}, {"kind", "member"}}}},
+	}
 	findings := check.Findings
 	if len(findings) == 0 {
 		findings = []c.Finding{{}}
 	}
-	var out []sarifResult
 	seen := map[string]int{}
 	for _, f := range findings {
-		// The same rule broken in the same place is the same alert in every
-		// run, whatever keys the run used.
+		// The same rule broken in the same place is the same alert in every run.
 		key := strings.Join([]string{check.ID, f.Object, f.Operation, f.Rule}, "\x00")
 		seen[key]++
 		sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d", key, seen[key]))
-		result := sarifResult{
-			RuleID: check.ID, RuleIndex: rule, Level: level, Message: message(sarifText(check, f)),
-			Locations:    []sarifLocation{sarifPlace(r, check)},
-			Fingerprints: map[string]string{"destkit/v1": hex.EncodeToString(sum[:16])},
-			Properties: map[string]any{"status": check.Status, "curl": f.Curl, "fix": f.Fix,
-				"replay": opt.again(r, check)},
-		}
-		if f.Replica != "" {
-			result.Properties["replica"] = f.Replica
-		}
-		if check.Status == c.Waived {
-			result.Suppressions = []sarifSuppression{{"external", "accepted", waiver(check.Waiver)}}
-		}
-		out = append(out, result)
+		results = append(results, jsonObject{
+			{"ruleId", check.ID}, {"ruleIndex", rule}, {"level", level}, {"message", message(sarifText(check, f))},
+			{"locations", []jsonObject{location}},
+			{"partialFingerprints", jsonObject{{"destkit/v1", hex.EncodeToString(sum[:16])}}},
+			{"suppressions,omitempty", suppressions},
+			{"properties", jsonObject{
+				{"curl", f.Curl}, {"fix", f.Fix}, {"replay", opt.again(r, check)}, {"replica,omitempty", f.Replica}, {"status", check.Status},
+			}},
+		})
 	}
-	return out
+	return results
 }
 
-// sarifText is the whole finding as text: code scanning shows the message and
-// hides the properties.
+// sarifText is the whole finding: code scanning shows the message and hides the properties.
 func sarifText(check c.CheckResult, f c.Finding) string {
 	var lines []string
 	say := func(label, s string) {
@@ -244,16 +153,6 @@ func sarifText(check c.CheckResult, f c.Finding) string {
 	say(f.CauseLabel()+": ", f.Cause)
 	say("Fix: ", f.Fix)
 	return strings.Join(lines, "\n")
-}
-
-// sarifPlace points at the rule in the catalogue: an endpoint has no file,
-// and code scanning refuses results without one.
-func sarifPlace(r *c.Report, check c.CheckResult) sarifLocation {
-	at := placeOfRule(r.Suite, check)
-	return sarifLocation{
-		Physical: sarifPhysical{sarifArtifact{at.file}, sarifRegion{at.line}},
-		Logical:  []sarifLogical{{Name: check.ID, Full: line(check.Area) + "/" + check.ID, Kind: "member"}},
-	}
 }
 
 // rulePlace is where the scenario of a check begins.
@@ -277,8 +176,7 @@ var rulePlaces = sync.OnceValue(func() map[string]rulePlace {
 	return out
 })
 
-// placeOfRule is the scenario of a check in the repository. A check of another version
-// of the catalogue gets a path from the name of its area.
+// placeOfRule is the scenario of a check; one of another version gets a path from its area.
 func placeOfRule(suite string, check c.CheckResult) rulePlace {
 	if at, known := rulePlaces()[check.ID]; known {
 		return at
@@ -294,13 +192,12 @@ func slug(s string) string {
 	return orWord(strings.Join(words, "-"), "unnamed")
 }
 
-// message makes a plain text message. Square brackets can form links there
-// (SARIF 2.1.0, 3.11.6), so that text of an endpoint gets its brackets escaped
-// when they would.
-func message(s string) sarifMessage {
+// message makes a plain text message. Square brackets can form links there (SARIF 2.1.0,
+// 3.11.6) and are escaped when they would.
+func message(s string) jsonObject {
 	s = cmp.Or(text(s), "(no text)")
 	if strings.Contains(s, "](") {
 		s = strings.NewReplacer(`\`, `\\`, "[", `\[`, "]", `\]`).Replace(s)
 	}
-	return sarifMessage{s}
+	return jsonObject{{"text", s}}
 }

@@ -54,7 +54,7 @@ func validate(t *testing.T, s *jsonschema.Schema, b []byte) {
 func render(t *testing.T, format string, r *c.Report) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	require.NoError(t, Write(format, &b, r))
+	require.NoError(t, Options{}.Write(format, &b, r))
 	return b.Bytes()
 }
 
@@ -220,7 +220,7 @@ func TestJUnitMatchesThePublishedSchema(t *testing.T) {
 	args := []string{"--nonet", "--noout", "--schema", xsd}
 	for name, r := range odd() {
 		file := filepath.Join(dir, slug(name)+".xml")
-		require.NoError(t, WriteFile(JUnit, file, r))
+		require.NoError(t, Options{}.WriteFile(JUnit, file, r))
 		args = append(args, file)
 	}
 	out, err := exec.Command(tool, args...).CombinedOutput()

@@ -13,21 +13,16 @@ import (
 
 // open lists what is undecided, by what would decide it.
 func (t *terminal) open() {
-	groups := openGroups(t.r)
-	if len(groups) == 0 {
+	all := openGroup{Checks: lists.Where(t.r.Checks, isUndecided)}
+	if len(all.Checks) == 0 {
 		return
 	}
-	n, musts := 0, 0
-	for _, g := range groups {
-		n += len(g.Checks)
-		musts += g.Musts()
-	}
-	title := fmt.Sprintf("Undecided: %s, %d of them MUST", quantity.Count(n, "check"), musts)
+	title := fmt.Sprintf("Undecided: %s, %d of them MUST", quantity.Count(len(all.Checks), "check"), all.Musts())
 	if !t.opt.Verbose {
 		title += " (--verbose lists them)"
 	}
 	t.section(title)
-	for _, g := range groups {
+	for _, g := range openGroups(t.r) {
 		head := g.What
 		if g.How != "" {
 			head += ": " + g.How
@@ -35,19 +30,17 @@ func (t *terminal) open() {
 		t.para(2, fmt.Sprintf("%3d  ", len(g.Checks)), head)
 		if t.opt.Verbose {
 			for _, r := range g.Checks {
-				t.para(7, foreign.Pad(line(r.ID), 9)+" ", rank(r)+" · "+line(r.Title)+" — "+line(r.Reason))
+				t.para(7, idLabel(r), rank(r)+" · "+line(r.Title)+" — "+line(r.Reason))
 			}
 		}
 	}
 }
 
-// ids lists the ids of results.
 func ids(checks []c.CheckResult) []string {
 	return lists.Of(checks, func(r c.CheckResult) string { return r.ID })
 }
 
-// notes holds what was seen and breaks no rule, and the settings. What is noted of a
-// check that holds is for those who want to know all.
+// notes holds what breaks no rule, and the settings; notes on checks that hold are for the long form.
 func (t *terminal) notes() {
 	t.section("Notes")
 	for _, n := range t.r.Notes {
@@ -55,12 +48,12 @@ func (t *terminal) notes() {
 	}
 	hidden := 0
 	for _, r := range t.r.Checks {
-		if !t.opt.Verbose && (r.Status == c.Pass || r.Status == c.NotApplicable) {
+		if !t.opt.Verbose && holds(r) {
 			hidden += len(r.Notes)
 			continue
 		}
 		for _, n := range r.Notes {
-			t.para(2, foreign.Pad(line(r.ID), 9)+" ", line(n))
+			t.para(2, idLabel(r), line(n))
 		}
 	}
 	if hidden > 0 {
@@ -70,39 +63,45 @@ func (t *terminal) notes() {
 	t.para(2, "settings  ", strings.Join(parts, " · "))
 }
 
-// own lists the author's own checks, which are never scored.
-func (t *terminal) own() {
-	if len(t.r.Own) == 0 {
+// idLabel is the id of a check before what is said of it.
+func idLabel(r c.CheckResult) string { return foreign.Pad(line(r.ID), 9) + " " }
+
+// listed writes checks under a title, which no check has none of.
+func (t *terminal) listed(title string, checks []c.CheckResult, write func(c.CheckResult)) {
+	if len(checks) == 0 {
 		return
 	}
-	t.section("Your own checks (not scored)")
-	for _, r := range t.r.Own {
-		if r.Status == c.Pass || r.Status == c.NotApplicable {
+	t.section(title)
+	for _, r := range checks {
+		write(r)
+	}
+}
+
+// own lists the author's own checks, which are never scored.
+func (t *terminal) own() {
+	t.listed("Your own checks (not scored)", t.r.Own, func(r c.CheckResult) {
+		if holds(r) {
 			t.title(r, 2)
-			continue
+			return
 		}
 		// Neither replay nor explain know a check that is not in the catalogue.
 		t.result(r, false)
-	}
+	})
 }
 
 // waived lists failures that are accepted, with the reason that was given.
 func (t *terminal) waived() {
-	checks := lists.Where(t.r.Checks, hasStatus(c.Waived))
-	if len(checks) == 0 {
-		return
-	}
-	t.section("Waived")
-	for _, r := range checks {
-		t.para(2, foreign.Pad(line(r.ID), 9)+" ", line(r.Title))
+	t.listed("Waived", lists.Where(t.r.Checks, hasStatus(c.Waived)), func(r c.CheckResult) {
+		t.para(2, idLabel(r), line(r.Title))
 		t.para(12, "", waiver(r.Waiver))
-	}
+	})
 }
 
 // residue says what became of the records that were written.
 func (t *terminal) residue() {
 	res := t.r.Residue
-	if notJudged(t.r) != nil && none(res) || none(res) && !t.r.Settings.Write {
+	open := len(res.Refused) + len(res.Unknown) + res.Unverified
+	if res.Cleaned+open == 0 && (notJudged(t.r) != nil || !t.r.Settings.Write) {
 		return
 	}
 	t.section("Residue: " + residueLine(res))
@@ -111,31 +110,19 @@ func (t *terminal) residue() {
 	}
 	t.leftovers("refused  ", res.Refused)
 	t.leftovers("unknown  ", res.Unknown)
-	if res.Journal == "" {
-		return
-	}
 	t.para(2, "journal  ", line(res.Journal))
-	if len(res.Refused)+len(res.Unknown)+res.Unverified > 0 {
-		t.para(2, "again    ", glue("destkit clean --journal "+foreign.ShellWord(line(res.Journal))+ownKeys(t.r.Settings)+t.access()))
+	if res.Journal != "" && open > 0 {
+		t.para(2, "again    ", glue("destkit clean --journal "+foreign.ShellWord(line(res.Journal))+ownKeys(t.r.Settings)+t.opt.access()))
 	}
-}
-
-// access is what a command that calls the endpoint ends with.
-func (t *terminal) access() string {
-	if words := line(t.opt.Access); words != "" {
-		return " " + words
-	}
-	return ""
 }
 
 // ownKeys are the flags by which clean recognises the author's own form of keys.
 func ownKeys(s c.Settings) string {
 	out := ""
-	if s.KeyTemplate != "" {
-		out += " --key-template " + foreign.ShellWord(line(s.KeyTemplate))
-	}
-	if s.KeyRange != "" {
-		out += " --key-range " + foreign.ShellWord(line(s.KeyRange))
+	for _, key := range []setting{{"--key-template", s.KeyTemplate}, {"--key-range", s.KeyRange}} {
+		if key.Value != "" {
+			out += " " + key.Name + " " + foreign.ShellWord(line(key.Value))
+		}
 	}
 	return out
 }
@@ -159,33 +146,19 @@ func (t *terminal) passes() {
 	if !t.opt.Verbose {
 		return
 	}
-	checks := lists.Where(t.r.Checks, func(r c.CheckResult) bool {
-		return r.Status == c.Pass || r.Status == c.NotApplicable
-	})
-	if len(checks) == 0 {
-		return
-	}
-	t.section("Passed and not applicable")
-	for _, r := range checks {
+	t.listed("Passed and not applicable", lists.Where(t.r.Checks, holds), func(r c.CheckResult) {
 		t.title(r, 2)
-		if why := line(r.Evidence + " " + r.Reason); why != "" {
-			t.para(8, "", why)
-		}
-	}
+		t.para(8, "", line(r.Evidence+" "+r.Reason))
+	})
 }
 
-// warnings are findings below the gate: they are shown whole, since a stricter
-// profile would fail them.
+// warnings are shown whole, since a stricter profile would fail them.
 func (t *terminal) warnings() {
-	checks := lists.Where(t.r.Checks, isWarning)
-	if len(checks) == 0 {
-		return
-	}
-	t.section("Warnings (below the gate of profile " + line(string(t.r.Profile)) + ")")
-	for _, r := range checks {
-		t.result(r, true)
-	}
+	t.listed("Warnings (below the gate of profile "+line(string(t.r.Profile))+")", lists.Where(t.r.Checks, isWarning), t.known)
 }
+
+// known writes the result of a check of the catalogue.
+func (t *terminal) known(r c.CheckResult) { t.result(r, true) }
 
 // problems are reasons why the run itself cannot be trusted.
 func (t *terminal) problems() {
@@ -198,41 +171,24 @@ func (t *terminal) problems() {
 	}
 	t.section("Problems of this run")
 	for _, p := range all {
-		lines := block(limit(p.Message, maxField))
-		for i, l := range lines {
-			label := foreign.Pad("", 13)
-			if i == 0 {
-				label = foreign.Pad(line(p.Kind), 12) + " "
-			}
+		label := foreign.Pad(line(p.Kind), 12) + " "
+		for _, l := range foreign.Block(limit(p.Message, maxField)) {
 			t.para(2, label, l)
+			label = foreign.Pad("", 13)
 		}
-		if p.Fix != "" {
-			t.para(15, "Fix: ", line(p.Fix))
-		}
+		t.para(15, "Fix: ", line(p.Fix))
 	}
 }
 
-// failures come last and complete: the end of the output is what a terminal
-// shows when the run is over.
+// failures come last and complete: a terminal shows the end of the output.
 func (t *terminal) failures() {
 	checks := failures(t.r.Checks)
-	if len(checks) == 0 {
-		t.printf("")
-		return
-	}
 	title := "Failures"
 	if t.opt.ReportFile == "" && t.opt.Rerun == "" {
 		title += " (REPORT is a file written with --report json=FILE)"
 	}
-	t.section(title)
-	// What the judge itself got wrong stands first: the end of the output
-	// belongs to what the endpoint did.
-	harness := hasStatus(c.HarnessError)
-	for _, r := range lists.Where(checks, harness) {
-		t.result(r, true)
-	}
-	for _, r := range lists.Where(checks, func(r c.CheckResult) bool { return !harness(r) }) {
-		t.result(r, true)
-	}
+	// What the judge itself got wrong stands first: the end belongs to the endpoint.
+	own := max(slices.IndexFunc(checks, hasStatus(c.HarnessError)), 0)
+	t.listed(title, slices.Concat(checks[own:], checks[:own]), t.known)
 	t.printf("")
 }

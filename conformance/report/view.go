@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"regexp"
@@ -20,9 +21,7 @@ var statusOrder = []c.Status{
 	c.Fail, c.Flaky, c.HarnessError, c.Warn, c.Waived, c.Inconclusive, c.NotRun, c.NotApplicable, c.Pass,
 }
 
-// stopsGate tells results that are shown as failures. A FAIL that does not
-// gate is one of the author's own checks; FLAKY and HARNESS_ERROR below the gate
-// are warnings.
+// stopsGate tells results that are shown as failures; FLAKY and HARNESS_ERROR below the gate are warnings.
 func stopsGate(r c.CheckResult) bool {
 	return r.Status == c.Fail || (r.Status == c.Flaky || r.Status == c.HarnessError) && r.Gating
 }
@@ -32,24 +31,34 @@ func isWarning(r c.CheckResult) bool {
 	return r.Status == c.Warn || (r.Status == c.Flaky || r.Status == c.HarnessError) && !r.Gating
 }
 
-// isUndecided tells the two statuses that keep a verdict from being whole. A
-// check that does not apply is not among them.
-func isUndecided(r c.CheckResult) bool {
-	return r.Status == c.Inconclusive || r.Status == c.NotRun
+// hasStatus makes a condition that results with one of the statuses meet.
+func hasStatus(statuses ...c.Status) func(c.CheckResult) bool {
+	return func(r c.CheckResult) bool { return slices.Contains(statuses, r.Status) }
 }
 
-// hasStatus makes a condition for filter.
-func hasStatus(s c.Status) func(c.CheckResult) bool {
-	return func(r c.CheckResult) bool { return r.Status == s }
-}
+var (
+	// isUndecided tells the two statuses that keep a verdict from being whole.
+	isUndecided = hasStatus(c.Inconclusive, c.NotRun)
+	// holds tells what there is nothing to say about.
+	holds = hasStatus(c.Pass, c.NotApplicable)
+	// failed tells every status behind which stands a breach that was seen.
+	failed = hasStatus(c.Fail, c.Flaky, c.Warn, c.Waived)
+)
 
 // problems leaves out what the failures say themselves: that a gate failed.
 func problems(r *c.Report) []c.Problem {
 	return lists.Where(r.Problems, func(p c.Problem) bool { return p.Kind != "gate" || len(failures(r.Checks)) == 0 })
 }
 
-// notJudged is the problem for which no check could look at anything, nil when
-// some did.
+// problemLevel is the weight of a problem in words of the formats for machines.
+func problemLevel(p c.Problem) string {
+	if p.ExitStatus != 0 {
+		return "error"
+	}
+	return "warning"
+}
+
+// notJudged is the problem for which no check could look at anything, nil when some did.
 func notJudged(r *c.Report) *c.Problem {
 	for i, p := range r.Problems {
 		if p.ExitStatus == 3 && !r.Looked() {
@@ -57,11 +66,6 @@ func notJudged(r *c.Report) *c.Problem {
 		}
 	}
 	return nil
-}
-
-// none reports whether there is nothing to say of records.
-func none(res c.Residue) bool {
-	return res.Cleaned+res.Unverified+len(res.Refused)+len(res.Unknown) == 0
 }
 
 // residueLine counts what became of the records, and how it was seen.
@@ -78,42 +82,12 @@ func residueLine(res c.Residue) string {
 	return said + fmt.Sprintf(", %d refused, %d unknown", len(res.Refused), len(res.Unknown))
 }
 
-// terse copies the findings of a result without what its title, its reason or
-// the finding before says already: the twelve findings of one rule mostly have
-// one cause. SARIF and the JSON report keep everything.
-func terse(r c.CheckResult) []c.Finding {
-	out := slices.Clone(r.Findings)
-	said := c.Finding{}
-	for i, f := range r.Findings {
-		if f.Rule == said.Rule || strings.EqualFold(line(f.Rule), line(r.Title)) || f.Rule == r.Reason {
-			out[i].Rule = ""
-		}
-		if f.Cause == said.Cause {
-			out[i].Cause = ""
-		}
-		if f.Fix == said.Fix {
-			out[i].Fix = ""
-		}
-		said = f
-	}
-	return out
-}
-
-// sent counts what the judge has sent, with something between the two; the judge
-// of services sends no records.
+// sent counts what was sent; the judge of services sends no records.
 func sent(calls, records int, between string) string {
 	if records == 0 {
 		return quantity.Count(calls, "call")
 	}
 	return quantity.Count(calls, "call") + between + quantity.Count(records, "record")
-}
-
-// judged is what a suite judges, in words.
-func judged(suite string) string {
-	if suite == c.SuiteService {
-		return "a service"
-	}
-	return "a custom destination"
 }
 
 // elsewhere reports whether ERR-006, which is judged over the whole run, has found what
@@ -124,49 +98,45 @@ func elsewhere(check c.CheckResult) bool {
 	})
 }
 
-// again is the command that shows the finding of a check once more; "" when there
-// is none. Findings of a service come from whole scenarios, those of a
-// destination from single exchanges, which the JSON report holds; where there is no
-// such file the check is judged again.
+// again is the command that shows a finding once more, "" when there is none: findings of a
+// destination are replayed from the JSON report, all others are judged again.
 func (o Options) again(r *c.Report, check c.CheckResult) string {
-	exchanges := slices.ContainsFunc(check.Findings, func(f c.Finding) bool { return len(f.Exchanges) > 0 })
+	service, rerun, selected := r.Suite == c.SuiteService, line(o.Rerun), " --select "+line(check.ID)
 	switch {
-	case r.Settings.Passive && (r.Suite == c.SuiteService || o.Rerun == ""):
-		return line(o.Rerun) // others made the calls: what was recorded of them is judged again
-	case r.Settings.Passive:
-		return line(o.Rerun) + " --select " + line(check.ID)
-	case o.Rerun != "" && elsewhere(check):
-		if slices.Contains(strings.Fields(o.Rerun), "--serial") {
-			return line(o.Rerun)
+	case r.Settings.Passive && (service || rerun == ""):
+		return rerun // others made the calls: what was recorded of them is judged again
+	case rerun != "" && !r.Settings.Passive && elsewhere(check):
+		if !slices.Contains(strings.Fields(rerun), "--serial") {
+			rerun += " --serial"
 		}
-		return line(o.Rerun) + " --serial"
-	case o.Rerun != "" && (o.ReportFile == "" || r.Suite == c.SuiteService):
-		return line(o.Rerun) + " --select " + line(check.ID)
-	case r.Suite != c.SuiteService && !exchanges:
-		return "" // nothing can be sent again
-	case r.Suite == c.SuiteService:
-		command := "destkit conform service " + foreign.ShellWord(line(r.Target)) + " --select " + line(check.ID)
+		return rerun
+	case rerun != "" && (r.Settings.Passive || service || o.ReportFile == ""):
+		return rerun + selected
+	case service:
+		command := "destkit conform service " + foreign.ShellWord(line(r.Target)) + selected
 		if r.Settings.Clock == "real" { // without it a check about time would not run
 			command += " --patient"
 		}
 		return command
+	case len(exchangesOf(check)) == 0:
+		return "" // nothing can be sent again
 	}
-	file := "REPORT"
-	if o.ReportFile != "" {
-		file = foreign.ShellWord(line(o.ReportFile))
-	}
-	command := "destkit replay " + file + " " + line(check.ID)
+	command := "destkit replay " + foreign.ShellWord(line(cmp.Or(o.ReportFile, "REPORT"))) + " " + line(check.ID)
 	if r.Settings.Write {
 		command += " --write"
 	}
-	if words := line(o.Access); words != "" {
-		command += " " + words
-	}
-	return command
+	return command + o.access()
 }
 
-// failures returns the results that gate, judge's own faults last: they say
-// nothing about the endpoint.
+// access is what a command that calls the endpoint ends with.
+func (o Options) access() string {
+	if words := line(o.Access); words != "" {
+		return " " + words
+	}
+	return ""
+}
+
+// failures returns the results that gate, faults of the judge last.
 func failures(checks []c.CheckResult) []c.CheckResult {
 	own := func(r c.CheckResult) bool { return r.Status == c.HarnessError }
 	bad := lists.Where(checks, stopsGate)
@@ -181,30 +151,37 @@ type area struct {
 
 // Count returns how many results of the area have one of the statuses.
 func (a area) Count(statuses ...c.Status) int {
-	return len(lists.Where(a.Checks, func(r c.CheckResult) bool { return slices.Contains(statuses, r.Status) }))
+	return len(lists.Where(a.Checks, hasStatus(statuses...)))
 }
 
-// areas groups results by their feature, in order of first appearance.
 func areas(checks []c.CheckResult) []area {
-	var out []area
-	index := map[string]int{}
-	for _, r := range checks {
-		i, ok := index[r.Area]
-		if !ok {
-			i = len(out)
-			index[r.Area] = i
-			out = append(out, area{Name: r.Area})
+	names, of := grouped(checks, func(r c.CheckResult) string { return r.Area })
+	return lists.Of(names, func(name string) area { return area{name, of[name]} })
+}
+
+// grouped makes a group of all that has the same key; order is that of first appearance.
+func grouped[T any, K comparable](list []T, key func(T) K) (order []K, groups map[K][]T) {
+	groups = map[K][]T{}
+	for _, x := range list {
+		k := key(x)
+		if groups[k] == nil {
+			order = append(order, k)
 		}
-		out[i].Checks = append(out[i].Checks, r)
+		groups[k] = append(groups[k], x)
 	}
-	return out
+	return order, groups
 }
 
 // openGroup is a set of undecided checks that the same thing would decide.
 type openGroup struct {
-	What   string // "decided by a read-back hook", "blocked by RES-002"
-	How    string // the flag that grants it, "" when there is none
+	decision
 	Checks []c.CheckResult
+}
+
+// decision is what would decide a check.
+type decision struct {
+	What string // "decided by a read-back hook", "blocked by RES-002"
+	How  string // the flag that grants it, "" when there is none
 }
 
 // Musts counts the MUST checks of the group.
@@ -212,35 +189,27 @@ func (g openGroup) Musts() int {
 	return len(lists.Where(g.Checks, func(r c.CheckResult) bool { return r.Level == c.Must }))
 }
 
-// openGroups sorts undecided checks by what would decide them: the groups
-// that a choice of the reader decides first and by size, blocked ones after.
+// openGroups sorts undecided checks by what would decide them: choices of the reader first, by size.
 func openGroups(of *c.Report) []openGroup {
-	var deciders, rest []openGroup
-	for _, r := range lists.Where(of.Checks, isUndecided) {
-		if r.Decider != "" {
+	order, checks := grouped(lists.Where(of.Checks, isUndecided), func(r c.CheckResult) decision {
+		switch {
+		case r.Decider != "":
 			what, how := of.Deciding(r.Decider)
-			deciders = addOpen(deciders, "decided by "+line(what), line(how), r)
-			continue
+			return decision{"decided by " + line(what), line(how)}
+		case len(r.BlockedBy) > 0:
+			return decision{What: "blocked by " + line(strings.Join(r.BlockedBy, ", "))}
 		}
-		what := "open: " + line(orWord(r.Reason, "no reason was given"))
-		if len(r.BlockedBy) > 0 {
-			what = "blocked by " + line(strings.Join(r.BlockedBy, ", "))
+		return decision{What: "open: " + orWord(r.Reason, "no reason was given")}
+	})
+	groups := lists.Of(order, func(d decision) openGroup { return openGroup{d, checks[d]} })
+	weight := func(g openGroup) int {
+		if g.Checks[0].Decider == "" {
+			return 0
 		}
-		rest = addOpen(rest, what, "", r)
+		return len(g.Checks)
 	}
-	slices.SortStableFunc(deciders, func(a, b openGroup) int { return len(b.Checks) - len(a.Checks) })
-	return append(deciders, rest...)
-}
-
-// addOpen puts a result into its group, or opens one.
-func addOpen(groups []openGroup, what, how string, r c.CheckResult) []openGroup {
-	for i := range groups {
-		if groups[i].What == what && groups[i].How == how {
-			groups[i].Checks = append(groups[i].Checks, r)
-			return groups
-		}
-	}
-	return append(groups, openGroup{What: what, How: how, Checks: []c.CheckResult{r}})
+	slices.SortStableFunc(groups, func(a, b openGroup) int { return weight(b) - weight(a) })
+	return groups
 }
 
 // rank is level, authority and section of a rule, "MUST · spec 7.2.4".
@@ -252,8 +221,7 @@ func rank(r c.CheckResult) string {
 	return b.String()
 }
 
-// citation is a part of a rank, with what separates it from the part before. URL is
-// the page with the sentences of a section, "" for all other text.
+// citation is a part of a rank behind a separator. URL is the page of a section, "" for other text.
 type citation struct{ Before, Text, URL string }
 
 // citable is what a section looks like; text of any other form is no part of a URL.
@@ -288,15 +256,8 @@ func citations(suite string, r c.CheckResult) []citation {
 
 // word is a status as people read it.
 func word(s c.Status) string {
-	switch s {
-	case c.HarnessError:
-		return "ERROR"
-	case c.NotApplicable:
-		return "N/A"
-	case c.NotRun:
-		return "NOT RUN"
-	}
-	return line(string(s))
+	words := map[c.Status]string{c.HarnessError: "ERROR", c.NotApplicable: "N/A", c.NotRun: "NOT RUN"}
+	return cmp.Or(words[s], line(string(s)))
 }
 
 // duration writes milliseconds for people.
@@ -306,57 +267,37 @@ func duration(ms float64) string {
 	case math.IsNaN(ms) || ms < 0:
 		return "?"
 	case ms < 10:
-		return trimZero(fmt.Sprintf("%.1f", ms)) + " ms"
+		return strings.TrimSuffix(fmt.Sprintf("%.1f", ms), ".0") + " ms"
 	case d < time.Second:
 		return fmt.Sprintf("%.0f ms", ms)
 	case d < time.Minute:
-		return trimZero(fmt.Sprintf("%.1f", d.Seconds())) + " s"
+		return strings.TrimSuffix(fmt.Sprintf("%.1f", d.Seconds()), ".0") + " s"
 	case d%time.Minute < time.Second:
 		return fmt.Sprintf("%d min", d/time.Minute)
 	}
 	return fmt.Sprintf("%d min %d s", d/time.Minute, d%time.Minute/time.Second)
 }
 
-// trimZero writes 3.0 as 3.
-func trimZero(s string) string { return strings.TrimSuffix(s, ".0") }
-
-// place says where a finding was seen: "object contact, operation upsert", and
-// which of several replicas showed it.
+// place says where a finding was seen: "object contact, operation upsert, shown by URL".
 func place(f c.Finding) string {
-	var parts []string
-	if f.Object != "" {
-		parts = append(parts, "object "+line(f.Object))
-	}
-	if f.Operation != "" {
-		parts = append(parts, "operation "+line(f.Operation))
-	}
-	if f.Replica != "" {
-		parts = append(parts, "shown by "+line(f.Replica))
-	}
-	return strings.Join(parts, ", ")
+	return phrases(setting{"object", f.Object}, setting{"operation", f.Operation}, setting{"shown by", f.Replica})
 }
 
-// leftovers write keys that may still stand in the destination, those that are left for
-// the same reason in one line: that can be a whole page.
-func leftovers(list []c.Leftover) (lines []string) {
-	type group struct{ object, field, reason string }
-	keys := map[group][]string{}
-	var order []group
-	for _, l := range list {
-		g := group{line(l.Object), line(l.Field), line(l.Reason)}
-		if keys[g] == nil {
-			order = append(order, g)
-		}
-		keys[g] = append(keys[g], line(l.Identifier))
-	}
-	for _, g := range order {
-		s := fmt.Sprintf("%s %s %s", g.object, g.field, strings.Join(keys[g], ", "))
-		if g.reason != "" {
-			s += " (" + g.reason + ")"
-		}
-		lines = append(lines, s)
-	}
-	return lines
+// phrases joins those names and values that have a value.
+func phrases(all ...setting) string {
+	said := lists.Where(all, func(s setting) bool { return s.Value != "" })
+	return strings.Join(lists.Of(said, func(s setting) string { return s.Name + " " + line(s.Value) }), ", ")
+}
+
+// leftovers write keys that may still stand in the destination, one line for each reason.
+func leftovers(list []c.Leftover) []string {
+	order, same := grouped(list, func(l c.Leftover) c.Leftover {
+		return c.Leftover{Object: line(l.Object), Field: line(l.Field), Reason: line(l.Reason)}
+	})
+	return lists.Of(order, func(g c.Leftover) string {
+		keys := lists.Of(same[g], func(l c.Leftover) string { return line(l.Identifier) })
+		return fmt.Sprintf("%s %s %s", g.Object, g.Field, strings.Join(keys, ", ")) + inBrackets(g.Reason)
+	})
 }
 
 // waiver says why a failure is accepted, by whom and until when.
@@ -364,15 +305,13 @@ func waiver(w *c.Waiver) string {
 	if w == nil {
 		return ""
 	}
-	s := line(w.Reason)
-	var more []string
-	for _, m := range []struct{ word, value string }{{"owner", w.Owner}, {"until", w.Until}, {"issue", w.Issue}} {
-		if m.value != "" {
-			more = append(more, m.word+" "+line(m.value))
-		}
+	return line(w.Reason) + inBrackets(phrases(setting{"owner", w.Owner}, setting{"until", w.Until}, setting{"issue", w.Issue}))
+}
+
+// inBrackets is what follows a text in brackets; "" has none.
+func inBrackets(s string) string {
+	if s == "" {
+		return ""
 	}
-	if len(more) > 0 {
-		s += " (" + strings.Join(more, ", ") + ")"
-	}
-	return s
+	return " (" + s + ")"
 }

@@ -28,7 +28,7 @@ const (
 // request is one call of the REST API.
 type request struct {
 	method, path string // below the base URL, with the query
-	body         any    // marshalled; json.RawMessage and []byte as they are; nil: none
+	body         any    // marshalled; json.RawMessage as it is; nil: none
 	as           identity
 	token        string // another token, in place of as
 	header       http.Header
@@ -36,6 +36,11 @@ type request struct {
 	outside      bool          // below what stands before /api/v1 instead
 	within       time.Duration // in place of callTimeout
 }
+
+func (q request) String() string { return q.method + " " + q.path }
+
+// below is a path of the API with an id in it.
+func below(kind string, id int64, rest string) string { return fmt.Sprintf("/%s/%d%s", kind, id, rest) }
 
 // answer is what came back.
 type answer struct {
@@ -62,9 +67,9 @@ const longest = 300
 // short says what came back, for a finding.
 func (a *answer) short() string {
 	if !a.OK() {
-		return fmt.Sprintf("%s %s: no answer (%v)", a.request.method, a.request.path, a.Err)
+		return fmt.Sprintf("%s: no answer (%v)", a.request, a.Err)
 	}
-	return fmt.Sprintf("%s %s: HTTP %d %s", a.request.method, a.request.path, a.Status, foreign.Clip(a.Body, longest))
+	return fmt.Sprintf("%s: HTTP %d %s", a.request, a.Status, foreign.Clip(a.Body, longest))
 }
 
 // callTimeout bounds a call of the API; moving the clock runs syncs, and may take
@@ -74,41 +79,32 @@ const (
 	clockTimeout = 2 * time.Minute
 )
 
-// send makes one call, whatever comes back. Its error is a fault of the judge or
-// the end of the run.
+// send makes one call, whatever comes back. Its error is the end of the run.
 func (r *run) send(ctx context.Context, check string, q request) (*answer, error) {
-	call := wire.Call{Check: check, RPC: q.method + " " + q.path, HTTPMethod: q.method, Timeout: cmp.Or(q.within, callTimeout)}
-	switch body := q.body.(type) {
-	case nil:
-	case []byte:
-		call.Body = body
-	case json.RawMessage:
-		call.Body = body
-	default:
-		raw, err := json.Marshal(body)
-		if err != nil {
-			return nil, fmt.Errorf("encode body of %s %s: %w", q.method, q.path, err)
-		}
-		call.Body = raw
+	call := wire.Call{
+		Check: check, RPC: q.String(), HTTPMethod: q.method, URL: r.target.BaseURL + q.path, Timeout: cmp.Or(q.within, callTimeout),
+		Header: http.Header{"Accept": {"application/json"}, "Keep-Alive": nil, "Authorization": nil},
 	}
-	call.Header = http.Header{"Accept": {"application/json"}, "Keep-Alive": nil, "Authorization": nil}
-	if call.Body == nil {
+	if text, is := q.body.(json.RawMessage); is { // as it stands, also what is no JSON
+		call.Body = text
+	} else if q.body != nil {
+		call.Body = jsonvalue.Encode(q.body)
+	} else {
 		call.Header["Content-Type"] = nil
 	}
-	call.URL = r.target.BaseURL + q.path
-	if q.outside {
+	switch {
+	case q.outside:
 		call.URL = strings.TrimSuffix(r.target.BaseURL, "/api/v1") + q.path
+	case q.control:
+		call.URL, call.Timeout = r.target.ControlURL+q.path, clockTimeout
 	}
 	if token := r.tokenFor(q); token != "" {
 		call.Header["Authorization"] = []string{"Bearer " + token}
 	}
-	if q.control {
-		call.URL, call.Timeout = r.target.ControlURL+q.path, clockTimeout
-	}
 	maps.Copy(call.Header, q.header)
 	reply := r.client.Do(ctx, call)
 	if ctx.Err() != nil {
-		return nil, engine.NotRun("--timeout", "the run ended before the answer of %s %s", q.method, q.path)
+		return nil, engine.NotRun("--timeout", "the run ended before the answer of %s", q)
 	}
 	a := &answer{Reply: reply, request: q}
 	if reply.OK() {
@@ -121,6 +117,18 @@ func (r *run) send(ctx context.Context, check string, q request) (*answer, error
 	lost.Status, lost.Header = 0, http.Header{}
 	a.Reply = &lost
 	return a, nil
+}
+
+// accepted reports whether a call did what it was asked to.
+func accepted(a *answer) bool {
+	return a.OK() && a.Status < http.StatusMultipleChoices && a.text("status") != "error"
+}
+
+// refused reports whether a service has seen what is wrong with a call. A fault of
+// the service is no refusal, and which status it gives is not shown (spec 7.1).
+func refused(a *answer) bool {
+	return a.OK() && a.Status < http.StatusInternalServerError &&
+		(a.Status >= http.StatusBadRequest || a.text("status") == "error" || a.text("status") == "not_found")
 }
 
 func (r *run) tokenFor(q request) string {

@@ -29,7 +29,7 @@ type Caller struct {
 	dest  *destination
 	run   *run
 	rules []*callerRule
-	paces []*pacedRule
+	paces []*callerRule
 	limit *callerRule // PACE-013
 	known *wire.Calls
 
@@ -48,22 +48,35 @@ type callerMemory struct {
 	speeds  []rpc.Speed // the latest two that were declared
 	asked   int         // answers to get_sync_speed that no run has used up
 	runs    map[string]bool
-	batches map[string]*ring                        // by sync, of its latest run
-	recent  *ring                                   // of all calls
-	rests   map[string]struct{ from, to time.Time } // by credentials
+	batches map[string]*ring // by sync, of its latest run
+	recent  *ring            // of all calls
+	rests   map[string]rest  // by credentials
 }
+
+// rest is a time without calls that an answer has asked for.
+type rest struct{ from, to time.Time }
 
 // callerRule is a check with what is shown to its claims.
 type callerRule struct {
 	watched *engine.Watched
 	sc      *scenario
 	// judge reports whether a call breaks the rule.
-	judge func(c *endpoint.Call) bool
+	judge func(r *callerRule, c *endpoint.Call) bool
+	// pace is of a rule about the batches of a run together.
+	pace func(sc *scenario, most rpc.Speed) error
 }
 
 // judgeBy lets a claim decide, which may be stopped.
 func (r *callerRule) judgeBy(claim func() error) bool {
 	return r.watched.JudgeBy(func() error { return caught(func() { stop(claim()) }) })
+}
+
+// expect judges a call by whether something is so.
+func (r *callerRule) expect(is bool, expected, actual string, c *endpoint.Call) bool {
+	return r.judgeBy(func() error {
+		r.sc.expectCall(is, expected, actual, c)
+		return r.sc.Held()
+	})
 }
 
 // Bounds of what a Caller keeps.
@@ -78,7 +91,7 @@ const (
 type ring struct {
 	calls []*endpoint.Call
 	most  int
-	fresh int    // since they were judged
+	added int    // of a run, or in all
 	run   string // of batches
 	speed rpc.Speed
 	late  bool // the latest calls were not judged together
@@ -89,23 +102,14 @@ func (r *ring) add(c *endpoint.Call) {
 		r.calls = append(r.calls[:0], r.calls[r.most/2:]...)
 	}
 	r.calls = append(r.calls, c.Lean())
-	r.fresh++
-}
-
-// due reports whether enough is new to judge again.
-func (r *ring) due() bool {
-	if r.fresh < r.most/2 {
-		return false
-	}
-	r.fresh = 0
-	return true
+	r.added++
 }
 
 // NewCaller prepares a judge of who calls the endpoint at url, which is only shown.
 func NewCaller(url string, secrets *wire.Redactor, opts conformance.Options) (*Caller, error) {
 	j := &Caller{opts: opts, callerMemory: callerMemory{
 		seed: maphash.MakeSeed(), ids: map[uint64]*endpoint.Call{}, fields: map[string]map[string]*wire.Node{},
-		runs: map[string]bool{}, batches: map[string]*ring{}, recent: &ring{most: mostCalls}, rests: map[string]struct{ from, to time.Time }{},
+		runs: map[string]bool{}, batches: map[string]*ring{}, recent: &ring{most: mostCalls}, rests: map[string]rest{},
 	}}
 	j.known, j.viewer = wire.NewCalls(url, secrets), wire.NewViewer(secrets, nil)
 	server := endpoint.NewServer(secrets)
@@ -118,21 +122,21 @@ func NewCaller(url string, secrets *wire.Redactor, opts conformance.Options) (*C
 }
 
 // rule adds a check; claims are lines of the catalogue, none where judge has its own.
-func (j *Caller) rule(id string, judge func(r *callerRule, c *endpoint.Call) bool, claims ...string) {
-	r := &callerRule{}
+func (j *Caller) rule(id string, judge func(r *callerRule, c *endpoint.Call) bool, claims ...string) *callerRule {
+	r := &callerRule{judge: judge}
 	var err error
 	r.watched, err = j.suite.Watch(id, func(found *engine.Findings) any {
 		r.sc = &scenario{run: j.run, Findings: found, dest: j.dest}
 		return r.sc
 	}, claims...)
 	stop(err)
-	r.judge = func(c *endpoint.Call) bool { return judge(r, c) }
 	j.rules = append(j.rules, r)
+	return r
 }
 
 // prepare lists what is judged.
 func (j *Caller) prepare() {
-	each := func(id string, takes func(c *endpoint.Call) bool, claims ...string) {
+	one := func(id string, takes func(c *endpoint.Call) bool, claims ...string) {
 		j.rule(id, func(r *callerRule, c *endpoint.Call) bool {
 			if !takes(c) {
 				return false
@@ -141,79 +145,56 @@ func (j *Caller) prepare() {
 			return r.watched.Judge()
 		}, claims...)
 	}
-	whole := func(id string, takes func(c *endpoint.Call) bool) {
-		check, ok := j.suite.Catalogue.Check(id)
-		if ok {
-			each(id, takes, check.Claims()...)
+	whole := func(takes func(c *endpoint.Call) bool, ids ...string) {
+		for _, id := range ids {
+			if check, ok := j.suite.Catalogue.Check(id); ok {
+				one(id, takes, check.Claims()...)
+			}
 		}
 	}
-	all := func(*endpoint.Call) bool { return true }
-	object := func(c *endpoint.Call) bool { return c.JSON.Is(wire.Object) }
 	of := func(methods ...string) func(c *endpoint.Call) bool {
 		return func(c *endpoint.Call) bool { return slices.Contains(methods, c.Method) }
 	}
 	batch := of(rpc.MethodSyncBatch)
-	for _, id := range []string{"CALL-001", "CALL-019", "CALL-022"} {
-		whole(id, all)
-	}
-	for _, id := range []string{"CALL-004", "CALL-005", "CALL-018"} {
-		whole(id, object)
-	}
-	whole("CALL-006", of(rpc.MethodTestConnection, rpc.MethodListObjects, rpc.MethodGetSyncSpeed))
-	whole("CALL-007", of(rpc.MethodListFields, rpc.MethodSupportedOperations))
-	whole("CALL-008", batch)
-	each("CALL-010", batch, `every call of "sync_batch" has an integer in "params.sync_plan.sync_run_id"`, `every call of "sync_batch" has an integer in "params.sync_plan.sync_id"`)
+	whole(func(*endpoint.Call) bool { return true }, "CALL-001", "CALL-019", "CALL-022")
+	whole(func(c *endpoint.Call) bool { return c.JSON.Is(wire.Object) }, "CALL-004", "CALL-005", "CALL-018")
+	whole(of(rpc.MethodTestConnection, rpc.MethodListObjects, rpc.MethodGetSyncSpeed), "CALL-006")
+	whole(of(rpc.MethodListFields, rpc.MethodSupportedOperations), "CALL-007")
+	whole(batch, "CALL-008")
+	one("CALL-010", batch, `every call of "sync_batch" has an integer in "params.sync_plan.sync_run_id"`,
+		`every call of "sync_batch" has an integer in "params.sync_plan.sync_id"`)
 	j.rule("CALL-002", j.repeatedID)
-	j.rule("CALL-003", func(r *callerRule, c *endpoint.Call) bool {
-		path, _, _ := strings.Cut(c.HTTP.RequestURI, "?")
-		base, appended := strings.CutSuffix(path, "/"+c.Method)
-		if c.Method == "" {
-			return false
-		}
-		j.dest.url, j.dest.origin = c.HTTP.RequestURI, ""
-		if appended {
-			j.dest.url = base
-		}
-		j.dest.Show(c)
-		return r.judgeBy(r.sc.callsGoToURL)
-	})
-	asked := func(takes func(c *endpoint.Call) bool, ask func(c *endpoint.Call) (string, string)) func(r *callerRule, c *endpoint.Call) bool {
-		return func(r *callerRule, c *endpoint.Call) bool {
-			if !takes(c) {
+	j.rule("CALL-003", j.appended)
+	asked := func(id string, ask func(c *endpoint.Call) (expected, actual string)) {
+		j.rule(id, func(r *callerRule, c *endpoint.Call) bool {
+			if !batch(c) {
 				return false
 			}
-			return r.judgeBy(func() error {
-				if expected, actual := ask(c); expected != "" {
-					r.sc.brokenCall(expected, actual, c)
-				}
-				return r.sc.Held()
-			})
-		}
+			expected, actual := ask(c)
+			return r.expect(expected == "", expected, actual, c)
+		})
 	}
-	j.rule("CALL-012", asked(batch, func(c *endpoint.Call) (string, string) {
+	asked("CALL-012", func(c *endpoint.Call) (string, string) {
 		return describes(c, j.fields[jsonvalue.Text(c.Param("sync_plan", "object", "object_api_name"))])
-	}))
-	j.rule("CALL-013", asked(batch, func(c *endpoint.Call) (string, string) {
+	})
+	asked("CALL-013", func(c *endpoint.Call) (string, string) {
 		if active := activeIdentifiers(c); len(active) != 1 {
 			return "active_identifier true at one field, false at the others", fmt.Sprintf("true or no boolean at %q", active)
 		}
 		return "", ""
-	}))
-	j.rule("CALL-014", asked(batch, identified))
+	})
+	asked("CALL-014", identified)
 	j.rule("PACE-001", j.speedNotAsked)
 	j.rule("PACE-002", j.sized)
-	paced := func(id string, judge func(sc *scenario, most rpc.Speed) error) {
-		p := &pacedRule{judge: judge}
-		j.rule(id, func(r *callerRule, c *endpoint.Call) bool {
-			p.callerRule = r
-			return j.paced(p, c)
-		})
-		j.paces = append(j.paces, p)
+	paced := func(id string, pace func(sc *scenario, most rpc.Speed) error) {
+		r := j.rule(id, j.paced)
+		r.pace = pace
+		j.paces = append(j.paces, r)
 	}
 	paced("PACE-003", func(sc *scenario, most rpc.Speed) error { return sc.fewAtOnce(int(most.MaximumParallelBatches), "") })
 	paced("PACE-004", func(sc *scenario, _ rpc.Speed) error { return sc.fewAtOnce(50, "") })
 	paced("PACE-006", func(sc *scenario, most rpc.Speed) error { return sc.slowRecords(int(most.MaximumRecordsPerSecond)) })
-	j.rule("PACE-013", j.limited)
+	j.limit = j.rule("PACE-013", j.limited)
 	j.rule("THR-001", j.rested)
 	j.rule("CALL-026", j.connected)
 }
@@ -232,31 +213,34 @@ func (j *Caller) Observe(x *wire.Sight, status int) []string {
 	j.records += len(c.Records())
 	j.recent.add(c)
 	if c.Method == rpc.MethodSyncBatch {
-		sync := syncOf(c)
-		if j.batches[sync] == nil && len(j.batches) < mostRuns {
-			j.batches[sync] = &ring{most: mostBatches}
-		}
-		if ring := j.batches[sync]; ring != nil {
-			// A speed is asked for at the start of a run, and holds for that run.
-			if run := jsonvalue.Raw(c.Param("sync_plan", "sync_run_id")); run != ring.run {
-				j.endOf(ring)
-				ring.calls, ring.fresh, ring.run = nil, 0, run
-			}
-			ring.add(c)
-		}
+		j.addBatch(c)
 	}
 	var broken []string
 	for _, r := range j.rules {
-		if r.judge(c) {
+		if r.judge(r, c) {
 			broken = append(broken, r.watched.ID())
 		}
 	}
-	if ring := j.batches[syncOf(c)]; ring != nil && c.Method == rpc.MethodSyncBatch {
-		ring.due()
-	}
-	j.recent.due()
 	j.keep(c, x)
 	return broken
+}
+
+// addBatch keeps a batch beside those of its run. A speed is asked for at the start of a
+// run, and holds for that run.
+func (j *Caller) addBatch(c *endpoint.Call) {
+	kept := j.batches[syncOf(c)]
+	if kept == nil {
+		if len(j.batches) >= mostRuns {
+			return
+		}
+		kept = &ring{most: mostBatches}
+		j.batches[syncOf(c)] = kept
+	}
+	if run := jsonvalue.Raw(c.Param("sync_plan", "sync_run_id")); run != kept.run {
+		j.endOf(kept)
+		kept.calls, kept.added, kept.run = nil, 0, run
+	}
+	kept.add(c)
 }
 
 // responseHeader is that of the response, as far as it is looked at.
@@ -281,33 +265,27 @@ func responseHeader(x *wire.Sight) http.Header {
 func (j *Caller) keep(c *endpoint.Call, x *wire.Sight) {
 	if s, err := strconv.ParseFloat(c.Header("Retry-After"), 64); err == nil && s > 1 && c.Status == http.StatusTooManyRequests && !c.Left {
 		if len(j.rests) < mostRuns {
-			j.rests[c.HTTP.Header.Get("Authorization")] = struct{ from, to time.Time }{c.Ended, c.Ended.Add(time.Duration((s - 1) * float64(time.Second)))}
+			j.rests[c.HTTP.Header.Get("Authorization")] = rest{c.Ended, c.Ended.Add(time.Duration((s - 1) * float64(time.Second)))}
 		}
 	}
-	if c.Status != http.StatusOK {
+	if c.Status != http.StatusOK || c.Method != rpc.MethodGetSyncSpeed && c.Method != rpc.MethodListFields {
 		return
 	}
-	switch c.Method {
-	case rpc.MethodGetSyncSpeed:
-		var reply struct{ Result rpc.Speed }
-		if n, err := j.viewer.Reply(x).JSON(); err == nil {
-			if json.Unmarshal(n.Raw, &reply) == nil && reply.Result.MaximumBatchSize > 0 {
-				j.asked++
-				j.speeds = append(j.speeds[max(0, len(j.speeds)-1):], reply.Result)
-			}
-		}
-	case rpc.MethodListFields:
-		n, err := j.viewer.Reply(x).JSON()
-		if err != nil || len(j.fields) >= mostRuns {
-			return
-		}
+	n, err := j.viewer.Reply(x).JSON()
+	if err != nil {
+		return
+	}
+	var reply struct{ Result rpc.Speed }
+	switch {
+	case c.Method == rpc.MethodListFields && len(j.fields) < mostRuns:
 		stated := map[string]*wire.Node{}
-		if list := n.Get("result", "fields"); list.Is(wire.Array) {
-			for _, f := range list.Items {
-				stated[jsonvalue.Text(f.Get("field_api_name"))] = f
-			}
+		for _, f := range jsonvalue.Items(n.Get("result", "fields")) {
+			stated[jsonvalue.Text(f.Get("field_api_name"))] = f
 		}
 		j.fields[jsonvalue.Text(c.Param("object", "object_api_name"))] = stated
+	case c.Method == rpc.MethodGetSyncSpeed && json.Unmarshal(n.Raw, &reply) == nil && reply.Result.MaximumBatchSize > 0:
+		j.asked++
+		j.speeds = append(j.speeds[max(0, len(j.speeds)-1):], reply.Result)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"hash/maphash"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/destkit/destkit/conformance/internal/wire"
@@ -30,6 +31,20 @@ func (j *Caller) repeatedID(r *callerRule, c *endpoint.Call) bool {
 		j.dest.Show(first, c)
 	}
 	return r.judgeBy(r.sc.idsAreUnique)
+}
+
+// appended looks for a call whose method stands behind the URL of the connection.
+func (j *Caller) appended(r *callerRule, c *endpoint.Call) bool {
+	if c.Method == "" {
+		return false
+	}
+	j.dest.url, j.dest.origin = c.HTTP.RequestURI, ""
+	path, _, _ := strings.Cut(c.HTTP.RequestURI, "?")
+	if base, appended := strings.CutSuffix(path, "/"+c.Method); appended {
+		j.dest.url = base
+	}
+	j.dest.Show(c)
+	return r.judgeBy(r.sc.callsGoToURL)
 }
 
 // identified says which record of a batch has no identifier, or that of another one. That
@@ -71,12 +86,7 @@ func (j *Caller) speedNotAsked(r *callerRule, c *endpoint.Call) bool {
 	if first && !asked {
 		return false
 	}
-	return r.judgeBy(func() error {
-		if !asked {
-			r.sc.brokenCall("get_sync_speed before the first batch of run "+run, "the batch came without it", c)
-		}
-		return r.sc.Held()
-	})
+	return r.expect(asked, "get_sync_speed before the first batch of run "+run, "the batch came without it", c)
 }
 
 // most is the larger one, member by member, of the speeds in force: one may have
@@ -101,30 +111,24 @@ func (j *Caller) sized(r *callerRule, c *endpoint.Call) bool {
 	return r.judgeBy(func() error { return r.sc.batchesAreSmall("", int(min(most.MaximumBatchSize, 1<<31))) })
 }
 
-// pacedRule is a rule about the batches of a run together.
-type pacedRule struct {
-	*callerRule
-	judge func(sc *scenario, most rpc.Speed) error
-}
-
 // paced looks at the latest batches of a run, now and then.
-func (j *Caller) paced(p *pacedRule, c *endpoint.Call) bool {
+func (j *Caller) paced(r *callerRule, c *endpoint.Call) bool {
 	most, known := j.most()
 	ring := j.batches[syncOf(c)]
 	if c.Method != rpc.MethodSyncBatch || !known || ring == nil {
 		return false
 	}
 	ring.speed = most
-	if ring.late = len(ring.calls) > 8 && ring.fresh%8 != 0; ring.late {
+	if ring.late = len(ring.calls) > 8 && ring.added%8 != 0; ring.late {
 		return false
 	}
-	return j.together(p, ring)
+	return j.together(r, ring)
 }
 
 // together judges the latest batches of a run.
-func (j *Caller) together(p *pacedRule, ring *ring) bool {
+func (j *Caller) together(r *callerRule, ring *ring) bool {
 	j.dest.Show(ring.calls...)
-	return p.judgeBy(func() error { return p.judge(p.sc, ring.speed) })
+	return r.judgeBy(func() error { return r.pace(r.sc, ring.speed) })
 }
 
 // endOf judges the last batches of a run, by the speed that was in force for them: an
@@ -134,16 +138,15 @@ func (j *Caller) endOf(ring *ring) {
 		return
 	}
 	ring.late = false
-	for _, p := range j.paces {
-		j.together(p, ring)
+	for _, r := range j.paces {
+		j.together(r, ring)
 	}
 }
 
 // limited looks at the latest calls, now and then, for more within a second than the
 // endpoint names. Where answers name several limits, nothing is said.
 func (j *Caller) limited(r *callerRule, c *endpoint.Call) bool {
-	j.limit = r
-	j.recent.late = j.recent.fresh%32 != 0
+	j.recent.late = j.recent.added%32 != 0
 	return !j.recent.late && j.limitedAt(r, c)
 }
 
@@ -167,7 +170,7 @@ func (j *Caller) limitedAt(r *callerRule, c *endpoint.Call) bool {
 		n, within := endpoint.Densest(same, endpoint.CountCall, judgedSecond)
 		// Calls that were under way when the limit was first named did not know it.
 		if n > limit+len(endpoint.Beside(same, within[0])) {
-			r.sc.tooDense(limit, "call", n, within)
+			r.sc.notDenser(limit, "call", n, within)
 		}
 		return r.sc.Held()
 	})
@@ -182,13 +185,8 @@ func (j *Caller) rested(r *callerRule, c *endpoint.Call) bool {
 	if !known || !c.Came.After(rest.from.Add(underWay)) {
 		return false
 	}
-	return r.judgeBy(func() error {
-		if c.Came.Before(rest.to) {
-			r.sc.brokenCall(fmt.Sprintf("no call for %s after status 429", rest.to.Sub(rest.from).Round(time.Second)),
-				fmt.Sprintf("a call after %s", c.Came.Sub(rest.from).Round(time.Millisecond)), c)
-		}
-		return r.sc.Held()
-	})
+	return r.expect(!c.Came.Before(rest.to), fmt.Sprintf("no call for %s after status 429", rest.to.Sub(rest.from).Round(time.Second)),
+		fmt.Sprintf("a call after %s", c.Came.Sub(rest.from).Round(time.Millisecond)), c)
 }
 
 // Bounds of CALL-026.

@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net/url"
@@ -15,6 +14,7 @@ import (
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/lists"
+	"github.com/destkit/destkit/internal/pause"
 )
 
 // destination is a connection of the service to one of the endpoints.
@@ -37,8 +37,7 @@ type connecting struct {
 	sim         SimulatorConfig
 	credentials map[string]any // beside or in place of api_version and webhook_url
 	suffix      string         // of the URL, such as "/deep/path?key=value"
-	script      func(*endpoint.Call) *endpoint.Reply
-	twist       twist // of what it answers by itself
+	twist       endpoint.Twist // of what it answers by itself
 }
 
 // thingFields are the fields of the ordinary object "thing": the identifier and
@@ -96,14 +95,13 @@ func originOf(address string) string {
 // place adds an endpoint for a destination; the service does not know it yet.
 func (sc *scenario) place(c connecting) *destination {
 	sim, err := sc.opts.NewSimulator(c.sim.ordinary())
-	if err != nil {
-		stop(fmt.Errorf("make simulator: %w", err))
-	}
+	stopAt(err, "make simulator")
 	name := sc.called("part")
-	d := &destination{Endpoint: sc.endpoints.Add(name, sim), sim: sim, name: name, url: sc.address + "/" + name + c.suffix, origin: originOf(sc.address)}
-	d.SetScript(c.script)
+	d := &destination{
+		Endpoint: sc.endpoints.Add(name, sim), sim: sim, name: name, url: sc.address + "/" + name + c.suffix, origin: originOf(sc.address),
+	}
 	if c.twist != nil {
-		d.behaves(c.twist)
+		d.Behave(c.twist)
 	}
 	sc.endings = append(sc.endings, func(context.Context) error {
 		sc.endpoints.Drop(d.Endpoint)
@@ -112,40 +110,23 @@ func (sc *scenario) place(c connecting) *destination {
 	return d
 }
 
-// stored are the records of an object at a destination, by the text of their
-// identifiers.
-func (d *destination) stored(object, identifier string) (map[string]map[string]json.RawMessage, error) {
-	out := map[string]map[string]json.RawMessage{}
-	for after, more := int64(0), true; more; {
-		page, _, err := d.sim.RecordsJSON(object, after, pageOfRecords)
-		if err != nil {
-			return nil, fmt.Errorf("read records of the simulator: %w", err)
-		}
+// stored are the things at a destination, by the text of their identifiers.
+func (d *destination) stored(identifier string) map[string]*wire.Node {
+	const most = 10_000
+	out := map[string]*wire.Node{}
+	for after := int64(0); ; {
+		page, _, err := d.sim.RecordsJSON(thingObject, after, most)
+		stopAt(err, "read records of the simulator")
 		for _, text := range page {
-			var record struct {
-				ID     int64
-				Fields map[string]json.RawMessage
-			}
-			if err := json.Unmarshal(text, &record); err != nil {
-				return nil, fmt.Errorf("read record of the simulator: %w", err)
-			}
-			out[textOf(record.Fields[identifier])] = record.Fields
-			after = record.ID
+			record, err := wire.Parse(text)
+			stopAt(err, "read record of the simulator")
+			out[jsonvalue.Plain(record.Get("fields", identifier))] = record.Get("fields")
+			after, _ = record.Get("id").Int()
 		}
-		more = len(page) == pageOfRecords
+		if len(page) < most {
+			return out
+		}
 	}
-	return out, nil
-}
-
-const pageOfRecords = 10_000
-
-// textOf is a string as it reads, and any other value as its JSON.
-func textOf(value json.RawMessage) string {
-	var s string
-	if json.Unmarshal(value, &s) == nil {
-		return s
-	}
-	return string(value)
 }
 
 // objectPath is the API's path of an object.
@@ -171,7 +152,7 @@ func (sc *scenario) connect(c connecting) *destination {
 
 // made notes a thing of the scenario, and deletes it at its end.
 func (sc *scenario) made(t thing) {
-	t.token = sc.signed(request{as: t.as, token: t.token, control: t.control}).token
+	t.token = sc.signed(request{as: t.as, control: t.control}).token
 	sc.keep(t)
 	sc.endings = append(sc.endings, func(ctx context.Context) error {
 		sc.remove(ctx, t) // what cannot be deleted now stays in the list of the run
@@ -179,9 +160,8 @@ func (sc *scenario) made(t thing) {
 	})
 }
 
-// tested is a connection that a client has made or changed, with the answer: it
-// carries the result of the connection test (spec 2.2), unless the service
-// refused the connection as a whole.
+// tested is a connection that a client has made, with the answer: it carries the result of
+// the connection test (spec 2.2), unless the service refused the connection as a whole.
 type tested struct {
 	d *destination
 	a *answer
@@ -198,12 +178,11 @@ func (t *tested) message() string {
 	if t.a.Status >= 300 {
 		return string(t.a.Body)
 	}
-	said := lists.Of(jsonvalue.Items(t.a.at("data", "last_test_results", "steps")), func(s *wire.Node) string { return jsonvalue.Text(s.Get("error", "message")) })
-	return strings.Join(said, "; ")
+	steps := jsonvalue.Items(t.a.at("data", "last_test_results", "steps"))
+	return strings.Join(lists.Of(steps, func(s *wire.Node) string { return jsonvalue.Text(s.Get("error", "message")) }), "; ")
 }
 
-// triesConnecting makes a destination and a connection to it, whatever the service says of
-// it.
+// triesConnecting makes a destination and a connection, whatever the service says of it.
 func (sc *scenario) triesConnecting(c connecting) {
 	sc.triesConnectionTo(sc.place(c), c.credentials)
 }
@@ -244,27 +223,20 @@ func (r *run) reach(ctx context.Context) (problem, fix string) {
 	case a.id("data", "id") == 0:
 		return "no destination could be made: " + a.short(), "see what the service says about the body; it needs connections of type custom_api"
 	}
-	d.id = a.id("data", "id")
-	made := thing{kind: "destinations", id: d.id}
+	made := thing{kind: "destinations", id: a.id("data", "id")}
 	r.keep(made)
-	path := below("destinations", d.id, "")
 	// The connection is tested when it is made; looking at its objects
 	// makes a service call that has not done so yet.
-	for range reachTries {
-		if len(d.Seen("")) > 0 {
-			break
-		}
-		if _, err = r.send(ctx, "", request{method: "GET", path: path + "/objects"}); err != nil {
+	const tries, between = 40, 250 * time.Millisecond
+	for try := 0; try < tries && len(d.Seen("")) == 0; try++ {
+		if _, err = r.send(ctx, "", request{method: "GET", path: made.at() + "/objects"}); err != nil {
 			return err.Error(), ""
 		}
-		select {
-		case <-time.After(reachPause):
-		case <-ctx.Done():
-		}
+		_ = pause.For(ctx, between) // the next call says that the run has ended
 	}
 	if len(d.Seen("")) == 0 {
 		stated := ""
-		if a, err := r.send(ctx, "", request{method: "GET", path: path}); err == nil {
+		if a, err := r.send(ctx, "", request{method: "GET", path: made.at()}); err == nil {
 			stated = fmt.Sprintf("; the service says: %s", jsonvalue.Raw(a.at("data", "last_test_results")))
 		}
 		r.remove(ctx, made)
@@ -276,11 +248,6 @@ func (r *run) reach(ctx context.Context) (problem, fix string) {
 	}
 	return "", ""
 }
-
-const (
-	reachTries = 40
-	reachPause = 250 * time.Millisecond
-)
 
 // lost reports whether the service no longer answers.
 func (r *run) lost(ctx context.Context) bool {

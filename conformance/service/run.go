@@ -86,8 +86,7 @@ func newRun(target Target, opts *Options) (*run, error) {
 	return r, nil
 }
 
-// openJournal starts the write-ahead journal; a run without a file keeps it in
-// memory.
+// openJournal starts the write-ahead journal; a run without a file keeps it in memory.
 func (r *run) openJournal(report *conformance.Report) (err error) {
 	header := journal.Header{Run: report.RunID, Suite: conformance.SuiteService, Target: report.Target, Started: report.Started}
 	if r.opts.Journal == "" {
@@ -142,8 +141,8 @@ var catalogue = sync.OnceValue(func() *conformance.Catalogue {
 	return c
 })
 
-// differences says of every named difference of the live dialect what became of
-// it: those that no check demands a form of are named, too.
+// differences says of every named difference of the live dialect what became of it, also
+// of those that no check demands a form of.
 func (r *run) differences(report *conformance.Report) {
 	if r.opts.Dialect != dialectLive {
 		return
@@ -170,11 +169,8 @@ func (r *run) differences(report *conformance.Report) {
 
 // known is the named difference of the live dialect that a check meets.
 func (r *run) known(c *conformance.Check) string {
-	if r.opts.Dialect != dialectLive {
-		return ""
-	}
 	for _, d := range openapi.Differences() {
-		if slices.Contains(c.Differs, d.Name) {
+		if r.opts.Dialect == dialectLive && slices.Contains(c.Differs, d.Name) {
 			return d.Name + ": " + d.Live
 		}
 	}
@@ -183,20 +179,16 @@ func (r *run) known(c *conformance.Check) string {
 
 // open looks whether the service answers, and prepares the workspace.
 func (r *run) open(ctx context.Context, report *conformance.Report, _ []*conformance.Check) (ready bool, err error) {
-	err = r.prepareRun(ctx, report)
-	return len(report.Problems) == 0, err
-}
-
-func (r *run) prepareRun(ctx context.Context, report *conformance.Report) error {
 	report.Tier = conformance.TierProtocol
-	report.Settings.Dialect, report.Settings.Clock = r.opts.Dialect, r.whoseTime()
+	report.Settings.Dialect = r.opts.Dialect
+	report.Settings.Clock, _ = r.clock()
 	r.opts.RunID = report.RunID // the engine chooses one where the caller did not
 	if err := r.openJournal(report); err != nil {
-		return err
+		return false, err
 	}
 	address, closeListener, err := r.opts.Listen(nil, r.endpoints)
 	if err != nil {
-		return fmt.Errorf("listen for the service's calls: %w", err)
+		return false, fmt.Errorf("listen for the service's calls: %w", err)
 	}
 	r.address, r.closeListener = strings.TrimRight(address, "/"), closeListener
 	report.Settings.Simulators, report.Settings.Source = r.address, "an emulated warehouse"
@@ -208,34 +200,31 @@ func (r *run) prepareRun(ctx context.Context, report *conformance.Report) error 
 	}
 	first, err := r.send(ctx, "", request{method: "GET", path: "/syncs?per_page=1", as: asWorkspace})
 	switch {
-	case err != nil:
-		return nil // the run has ended; the report says so
+	case err != nil: // the run has ended; the report says so
 	case !first.OK() && first.Status == 0:
 		message, fix := noResponse(first.Err, r.base.Host)
 		problem("unreachable", message, fix)
-		return nil
 	case first.OK() && first.Status == http.StatusBadRequest && first.json == nil && strings.Contains(string(first.Body), "HTTPS server"):
 		problem("unreachable", "TLS is spoken on this port, and the URL begins with http://", "begin the base URL with https://")
-		return nil
 	case !first.OK() || first.json == nil:
 		problem("no-api", "the service answers "+first.short()+", and that is no JSON", "check the base URL: it is what stands before /syncs")
-		return nil
 	case r.key != "" && (first.Status == http.StatusUnauthorized || first.Status == http.StatusForbidden):
-		return usage(fmt.Sprintf("the service refuses DESTKIT_WORKSPACE_API_KEY (HTTP %d): it must be the API key of a workspace, no personal access token", first.Status))
+		return false, usage(fmt.Sprintf("the service refuses DESTKIT_WORKSPACE_API_KEY (HTTP %d): it must be the API key of a workspace, no personal access token", first.Status))
+	default:
+		message, fix := r.prepare(ctx)
+		if message == "" {
+			message, fix = r.reach(ctx)
+		}
+		if message != "" {
+			problem("preparation", message, fix)
+		}
 	}
-	message, fix := r.prepare(ctx)
-	if message == "" {
-		message, fix = r.reach(ctx)
-	}
-	if message != "" {
-		problem("preparation", message, fix)
-	}
-	return nil
+	return len(report.Problems) == 0, nil
 }
 
 // finish takes away what the run has made.
 func (r *run) finish(ctx context.Context, report *conformance.Report, _ bool) {
-	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTime)
+	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
 	report.Residue.Journal = r.opts.Journal
 	r.sharedLists.clear()
@@ -246,32 +235,20 @@ func (r *run) finish(ctx context.Context, report *conformance.Report, _ bool) {
 	}
 	report.Calls = r.client.Calls()
 	r.differences(report)
-	report.Tier = r.tier()
+	_, report.Tier = r.clock()
 }
 
-// whoseTime says how checks about time are judged.
-func (r *run) whoseTime() string {
+// clock says how checks about time are judged, and how much could be looked at: with the
+// clock everything.
+func (r *run) clock() (whose string, looked conformance.Tier) {
 	switch {
 	case r.target.ControlURL != "":
-		return "virtual"
+		return "virtual", conformance.TierOperations
 	case r.opts.Patient:
-		return "real"
+		return "real", conformance.TierSemantics
 	}
-	return "untouched"
+	return "untouched", conformance.TierResults
 }
-
-// tier says how much could be looked at: with the clock everything.
-func (r *run) tier() conformance.Tier {
-	switch {
-	case r.target.ControlURL != "":
-		return conformance.TierOperations
-	case r.opts.Patient:
-		return conformance.TierSemantics
-	}
-	return conformance.TierResults
-}
-
-const cleanUpTime = 60 * time.Second
 
 // noResponse says why the first call got no response, and what to do.
 func noResponse(err error, host string) (message, fix string) {

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
+	"sync"
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/engine"
@@ -11,6 +14,86 @@ import (
 	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/quantity"
 )
+
+// steps are all sentences that a feature file of the suite may use.
+var steps = sync.OnceValue(func() []engine.Step {
+	return lists.Of(slices.Concat(
+		callSteps, runSteps, requestSteps, listSteps, organizationSteps, viewSteps, destinationSteps, objectSteps, sourceSteps,
+		syncSteps, planningSteps, replySteps, paceSteps, refusalSteps, recordSteps, lifeSteps,
+	), step.bind)
+})
+
+// Steps lists the sentences that a feature file may use, as regular expressions.
+func Steps() []string { return (&engine.Suite{Steps: steps()}).Sentences() }
+
+// step is a sentence and what it does: do has the scenario as its first argument, and one
+// more for each group of the pattern. It returns an error, where it is a claim, or
+// nothing, and may be stopped.
+type step struct {
+	pattern string
+	do      any
+}
+
+func (s step) bind() engine.Step {
+	function := reflect.ValueOf(s.do)
+	in := slices.Collect(function.Type().Ins())[1:]
+	bound := reflect.FuncOf(in, []reflect.Type{reflect.TypeFor[error]()}, false)
+	return engine.NewStep(s.pattern, func(sc *scenario) any {
+		return reflect.MakeFunc(bound, func(args []reflect.Value) []reflect.Value {
+			err := caught(func() {
+				for _, out := range function.Call(slices.Insert(args, 0, reflect.ValueOf(sc))) {
+					outcome, _ := out.Interface().(error)
+					stop(outcome)
+				}
+			})
+			return []reflect.Value{reflect.ValueOf(&err).Elem()}
+		}).Interface()
+	})
+}
+
+// stopped is what a step panics with that cannot go on, as a test does that fails: its
+// outcome is that of the scenario.
+type stopped struct{ outcome error }
+
+// stop ends the step that is under way; nil lets it go on.
+func stop(outcome error) {
+	if outcome != nil {
+		panic(stopped{outcome})
+	}
+}
+
+// stopAt ends a step that the judge itself has failed at: doing is what it did.
+func stopAt(err error, doing string, args ...any) {
+	if err != nil {
+		stop(fmt.Errorf(doing+": %w", append(args, err)...))
+	}
+}
+
+// undecided ends a step for want of something to look at.
+func undecided(format string, args ...any) {
+	stop(engine.Inconclusive("", format, args...))
+}
+
+// mustSee ends a step undecided where there are none of the things that it looks at.
+func mustSee(n int, missing string, args ...any) {
+	if n == 0 {
+		undecided(missing, args...)
+	}
+}
+
+// caught does a step, or a part of one, and returns what has stopped it.
+func caught(do func()) (err error) {
+	defer func() {
+		failure := recover()
+		if s, is := failure.(stopped); is {
+			err = s.outcome
+		} else if failure != nil {
+			panic(failure)
+		}
+	}()
+	do()
+	return nil
+}
 
 // scenario is one scenario on its way: what it has made, called and seen.
 type scenario struct {
@@ -24,6 +107,7 @@ type scenario struct {
 	source   int64
 
 	dest   *destination      // the latest
+	next   nextSync          // what the next sync is made from
 	before map[string]*view  // by kind: the latest one of what has changed since
 	words  map[string]string // what stands for {word} in the texts of the scenario
 	belongings
@@ -37,29 +121,32 @@ type belongings struct {
 	certificate *endpoint.Shown    // certificates of the latest destination with TLS
 	syncs       []*syncing         // in the order of their making
 	endings     []func(context.Context) error
-	trials      []*trial  // requests that the scenario is about
-	judged      bool      // … and a claim has looked at them
-	release     func()    // ends what the destination holds back
-	life        runLife   // runs that begin by themselves or are held back
-	noticed     []string  // addresses of the workspace's notifications
-	prepared    *nextSync // what the next sync is made from
-	emulated    []int64   // destinations that are applications of the service
+	trials      []*trial // requests that the scenario is about
+	judged      bool     // … and a claim has looked at them
+	release     func()   // ends what the destination holds back
+	life        runLife  // runs that begin by themselves or are held back
+	noticed     []string // addresses of the workspace's notifications
+	emulated    []int64  // destinations that are applications of the service
 }
 
 // sightings are what a scenario has seen.
 type sightings struct {
-	skippedCalls int       // so many calls of the destination are not looked at
-	answers      []*answer // of all calls of the API that the scenario made on purpose
-	batch        []*answer // of the latest call, or of those that one step made together
-	views        []*view   // what the answers show
-	lists        []listing
-	readings     [][]reading // of the lists, the latest last
-	repeated     *repeatable // calls that are made again
+	skippedCalls  int       // so many calls of the destination are not looked at
+	answers       []*answer // of all calls of the API that the scenario made on purpose
+	batch         []*answer // of the latest call, or of those that one step made together
+	views         []*view   // what the answers show
+	lists         []listing
+	readings      [][]reading   // of the lists, the latest last
+	repeated      *engine.Table // calls that are made again
+	firstAnswered []*answer     // what those were answered first
 }
 
 func newScenario(ctx context.Context, r *run, found *engine.Findings) *scenario {
-	return &scenario{run: r, Findings: found, ctx: ctx, before: map[string]*view{}, words: map[string]string{},
-		key: r.key, pat: r.target.PersonalAccessToken, source: r.source}
+	return &scenario{
+		run: r, Findings: found, ctx: ctx, key: r.key, pat: r.target.PersonalAccessToken, source: r.source,
+		next: nextSync{over: map[string]any{}}, before: map[string]*view{}, words: map[string]string{},
+		belongings: belongings{release: func() {}},
+	}
 }
 
 // end undoes what the scenario began, the latest first, also when the run was
@@ -68,8 +155,8 @@ func (sc *scenario) end() error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(sc.ctx), callTimeout)
 	defer cancel()
 	var errs []error
-	for i := len(sc.endings) - 1; i >= 0; i-- {
-		errs = append(errs, sc.endings[i](ctx))
+	for _, ending := range slices.Backward(sc.endings) {
+		errs = append(errs, ending(ctx))
 	}
 	return errors.Join(errs...)
 }
@@ -82,13 +169,12 @@ func (sc *scenario) called(what string) string {
 
 // signed gives a call the token of the scenario, unless it brings one.
 func (sc *scenario) signed(q request) request {
-	if q.token == "" && !q.control {
-		switch q.as {
-		case asWorkspace:
-			q.token = sc.key
-		case asOrganization:
-			q.token = sc.pat
-		}
+	switch {
+	case q.token != "" || q.control:
+	case q.as == asWorkspace:
+		q.token = sc.key
+	case q.as == asOrganization:
+		q.token = sc.pat
 	}
 	return q
 }
@@ -113,19 +199,41 @@ func (sc *scenario) api(q request) *answer {
 func (sc *scenario) must(q request) *answer {
 	a := sc.call(q)
 	if !a.OK() || a.Status >= 300 || a.json == nil {
-		undecided("a step on the way was refused: %s", sc.secrets.String(a.short()))
+		sc.undecidedBy(a)
 	}
 	return a
 }
+
+// undecidedBy ends a step for want of what an answer has refused.
+func (sc *scenario) undecidedBy(a *answer) {
+	undecided("a step on the way was refused: %s", sc.secrets.String(a.short()))
+}
+
+// get reads something that must be there.
+func (sc *scenario) get(path string) *answer { return sc.must(request{method: "GET", path: path}) }
 
 // broken adds a finding about answers of the API.
 func (sc *scenario) broken(expected, actual string, where ...*answer) {
 	sc.Broken(expected, actual, lists.Of(where, func(a *answer) conformance.Exchange { return a.Exchange() })...)
 }
 
+// expect adds such a finding unless something is so.
+func (sc *scenario) expect(is bool, expected, actual string, where ...*answer) {
+	if !is {
+		sc.broken(expected, actual, where...)
+	}
+}
+
 // brokenCall adds a finding about calls that the service made.
 func (sc *scenario) brokenCall(expected, actual string, where ...*endpoint.Call) {
 	sc.Broken(expected, actual, lists.Of(where, sc.exchangeOf)...)
+}
+
+// expectCall adds such a finding unless something is so.
+func (sc *scenario) expectCall(is bool, expected, actual string, where ...*endpoint.Call) {
+	if !is {
+		sc.brokenCall(expected, actual, where...)
+	}
 }
 
 // exchangeOf is a call of the service as it stands in a report.
@@ -141,51 +249,28 @@ func (sc *scenario) heldBy(n int, noun string) error {
 	return sc.HeldBy("%s", quantity.Count(n, noun))
 }
 
+// each looks at all of the things that a claim rests on.
+func each[T any](sc *scenario, noun string, all []T, look func(T)) error {
+	for _, one := range all {
+		look(one)
+	}
+	return sc.heldBy(len(all), noun)
+}
+
+// eachAnswer looks at every answer of the calls that one step made together.
+func (sc *scenario) eachAnswer(noun string, look func(*answer)) error {
+	mustSee(len(sc.batch), "the API was not called")
+	return each(sc, noun, sc.batch, look)
+}
+
+// eachCall looks at every call of a method, or of any, that the destination has got.
+func (sc *scenario) eachCall(method string, look func(*endpoint.Call)) error {
+	return each(sc, "call", sc.receivedOf(method), look)
+}
+
 // someDestination connects an ordinary one unless there is one already.
 func (sc *scenario) someDestination() {
 	if sc.dest == nil {
 		sc.connect(connecting{})
 	}
-}
-
-// runLife is the state of runs that begin by themselves or are held back.
-type runLife struct {
-	due     due
-	runs    []int64 // in the order of their beginning
-	batches int     // that had come when a run was canceled
-}
-
-// repeatable are calls that are made again, and what they were answered.
-type repeatable struct {
-	calls   *engine.Table
-	answers []*answer
-}
-
-// eachAnswer looks at every answer of the calls that one step made together.
-func (sc *scenario) eachAnswer(noun string, look func(*answer)) error {
-	if len(sc.batch) == 0 {
-		undecided("the API was not called")
-	}
-	for _, a := range sc.batch {
-		look(a)
-	}
-	return sc.heldBy(len(sc.batch), noun)
-}
-
-// eachCall looks at every call of a method, or of any, that the destination has got.
-func (sc *scenario) eachCall(method string, look func(*endpoint.Call)) error {
-	calls := sc.receivedOf(method)
-	for _, c := range calls {
-		look(c)
-	}
-	return sc.heldBy(len(calls), "call")
-}
-
-// eachReading looks at every page that was read last.
-func (sc *scenario) eachReading(noun string, look func(reading)) error {
-	all := sc.lastReading()
-	for _, r := range all {
-		look(r)
-	}
-	return sc.heldBy(len(all), noun)
 }

@@ -3,57 +3,173 @@ package service
 import (
 	"encoding/json"
 	"fmt"
+	"mime"
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
 // callSteps make calls of the API, and look at how they were answered; what they
-// name in braces is a thing of the scenario. Those about other addresses are for DEP
-// (spec 9).
-func callSteps() []engine.Step {
-	return []engine.Step{
-		step(`^a client makes each call with (its own token|the workspace API key|the personal access token|no token):$`, (*scenario).callsEach),
-		step(`^a client makes each call with its own token and the Content-Type "([^"]*)":$`, (*scenario).callsTyped),
-		step(`^a client calls "GET (/[^"]*)" with each of:$`, (*scenario).callsWithEach),
-		step(`^each call is (answered|let in|refused as unauthenticated|refused|turned down)$`, (*scenario).callsWere),
-		step(`^each call is answered with (\d{3})(?: or (\d{3}))?$`, (*scenario).callsHaveStatus),
-		step(`^the status of each answer is one of "([a-z_, ]+)"$`, (*scenario).statusOneOf),
-		step(`^no answer has the text "([^"]+)"$`, (*scenario).noneHas),
-		step(`^the list "([^"]+)" shows "([^"]+)" (once|nowhere)$`, (*scenario).listShows),
-		step(`^a workspace of its own$`, (*scenario).ownWorkspace),
-		step(`^an organization of its own$`, (*scenario).ownOrganization),
-		step(`^things of a workspace$`, func(sc *scenario) { sc.aSync(1, "upsert") }),
-		step(`^things of an organization$`, (*scenario).organizationThings),
+// name in braces is a thing of the scenario. They serve all areas, FLT, the form of answers
+// and refused calls (spec 2, 4, 7.1), and DEP, other addresses (spec 9).
+var callSteps = []step{
+	{`^a client makes each call with ((?:its own|no) token|the workspace API key|the personal access token)(?: and the Content-Type "([^"]*)")?:$`,
+		(*scenario).callsEach},
+	{`^a client calls "GET (/[^"]*)" with each of:$`, func(sc *scenario, path string, who *engine.Table) {
+		var all []*answer
+		for _, line := range engine.Rows(who) {
+			if sc.pat == "" && isPersonal(line[0]) {
+				sc.Note("%s was not tried: there is no personal access token", line[0])
+				continue
+			}
+			all = append(all, sc.calling("GET", path, "", sc.credentials(line[0])))
+		}
+		sc.batch = all
+	}},
+	// A host that answers nothing at all, not even at the base address, shows nothing.
+	{`^a client calls these addresses of the same host with its token:$`, func(sc *scenario, paths *engine.Table) {
+		sc.get("/syncs")
+		sc.batch = lists.Of(engine.Rows(paths), func(line []string) *answer {
+			return sc.api(request{method: http.MethodGet, path: line[0], outside: true})
+		})
+	}},
+	{`^what these calls show:$`, func(sc *scenario, calls *engine.Table) {
+		sc.callsEach(ownToken, "", calls)
+		sc.repeated, sc.firstAnswered = calls, sc.batch
+		for _, a := range sc.batch {
+			if !accepted(a) {
+				sc.undecidedBy(a)
+			}
+		}
+	}},
+	{`^a workspace of its own$`, (*scenario).ownWorkspace},
+	{`^an organization of its own$`, (*scenario).ownOrganization},
+	{`^things of a workspace$`, func(sc *scenario) { sc.aSync(1, "upsert") }},
+	// They are a workspace, and an open invitation to each: the organization and the workspace.
+	{`^things of an organization$`, func(sc *scenario) {
+		id, _ := sc.newWorkspace(nil)
+		sc.says("workspace", id)
+		a := sc.must(request{method: "POST", path: "/invitations", as: asOrganization,
+			body: map[string]any{"email": sc.email("invited"), "role": "member"}})
+		sc.madeBy(a)
+		sc.says("invitation", a.id("data", "id"))
+		a = sc.must(request{method: "POST", path: below("workspaces", id, "/invitations"), as: asOrganization,
+			body: map[string]any{"emails": []string{sc.email("invited")}, "role": "viewer"}})
+		sc.says("workspace_invitation", a.id("data", "id"))
+	}},
 
-		step(`^a client calls these addresses of the same host with its token:$`, (*scenario).callsHost),
-		step(`^none of them answers as the API$`, (*scenario).noneIsAPI),
-	}
+	{`^each (call|answer) (is (?:answered|let in|refused(?: as unauthenticated)?|turned down)|has a status|says what is wrong in "message")$`,
+		func(sc *scenario, noun, what string) error {
+			return sc.eachAnswer(noun, func(a *answer) {
+				sc.expect(a.OK() && answerClaims[what](a), fmt.Sprintf("%s %s", a.request, what), a.short(), a)
+			})
+		}},
+	{`^each call is answered with (\d{3})(?: or (\d{3}))?$`, func(sc *scenario, first int, second string) error {
+		return sc.eachAnswer("answer", func(a *answer) {
+			is := a.Status == first || strconv.Itoa(a.Status) == second
+			sc.expect(a.OK() && is, fmt.Sprintf("%s answers %d %s", a.request, first, second), a.short(), a)
+		})
+	}},
+	{`^the status of each answer is one of "([a-z_, ]+)"$`, func(sc *scenario, words string) error {
+		return sc.eachAnswer("answer", func(a *answer) {
+			sc.expect(slices.Contains(jsonvalue.Words(words), a.text("status")), "a status of "+words, a.short(), a)
+		})
+	}},
+	{`^each answer is JSON, and says so$`, func(sc *scenario) error {
+		return sc.eachAnswer("answer", func(a *answer) {
+			sc.expect(a.OK() && a.json != nil, "an answer in JSON", a.short(), a)
+			kind, _, err := mime.ParseMediaType(a.Header.Get("Content-Type"))
+			if a.json != nil && (err != nil || kind != "application/json") {
+				sc.broken("Content-Type: application/json", fmt.Sprintf("%s: Content-Type %q", a.request, a.Header.Get("Content-Type")), a)
+			}
+		})
+	}},
+	// Where all calls were refused nothing is decided.
+	{`^no answer has the text "([^"]+)"$`, func(sc *scenario, what string) error {
+		text := sc.filled(what)
+		if !slices.ContainsFunc(sc.batch, accepted) {
+			undecided("no call was answered well")
+		}
+		return sc.eachAnswer("answer", func(a *answer) {
+			sc.expect(!strings.Contains(string(a.Body), text), "an answer without "+text, a.short(), a)
+		})
+	}},
+	// A page of the same host may well stand at such an address.
+	{`^none of them answers as the API$`, func(sc *scenario) error {
+		return sc.eachAnswer("address", func(a *answer) {
+			sc.expect(!a.OK() || a.Status >= 300 || !a.at("pagination").Is(wire.Object), "no list of syncs at "+a.request.path, a.short(), a)
+		})
+	}},
+	{`^these calls show the same as before$`, func(sc *scenario) error {
+		if sc.repeated == nil {
+			return engine.Outcome(conformance.HarnessError, "", "no calls were made to compare with")
+		}
+		sc.callsEach(ownToken, "", sc.repeated)
+		for i, a := range sc.batch {
+			before, now := jsonvalue.Raw(sc.firstAnswered[i].at("data")), jsonvalue.Raw(a.at("data"))
+			sc.expect(before == now, a.request.path+" shows "+foreign.Clip(before, longest), foreign.Clip(now, longest), a)
+		}
+		return sc.heldBy(len(sc.batch), "call")
+	}},
+	// What stands in the first hundred twice is as wrong as what is missing (spec 2.1).
+	{`^the list "([^"]+)" shows "([^"]+)" (once|nowhere)$`, func(sc *scenario, path, what, how string) error {
+		path, text := sc.filled(path), sc.filled(what)
+		a := sc.must(request{method: "GET", path: path + "?per_page=100", as: whoseIs(path)})
+		listed := jsonvalue.Items(a.at("data"))
+		found := len(lists.Where(listed, func(one *wire.Node) bool { return containsFold(string(one.Raw), text) }))
+		sc.expect(found == map[string]int{"once": 1}[how], fmt.Sprintf("%s shows %s %s", path, text, how), quantity.Count(found, "time"), a)
+		return sc.HeldBy("%s listed", quantity.Count(len(listed), "thing"))
+	}},
+
+	{`^each identifier is an integer$`, func(sc *scenario) error {
+		return sc.eachMember("an integer", func(m member) (concerned, ok bool) {
+			return (m.name == "id" || strings.HasSuffix(m.name, "_id")) && !m.value.Is(wire.Null), m.value.IsInteger()
+		})
+	}},
+	{`^each time is ISO 8601 in UTC$`, func(sc *scenario) error {
+		return sc.eachMember("an ISO 8601 time in UTC", func(m member) (concerned, ok bool) {
+			ok, err := jsonvalue.Fits("timestamp", m.value)
+			stop(err)
+			return (strings.HasSuffix(m.name, "_at") || m.name == "scheduled_execution_time") && !m.value.Is(wire.Null), ok
+		})
+	}},
+	{`^each field name is in snake case$`, func(sc *scenario) error {
+		return sc.eachMember("a name in snake case", func(m member) (concerned, ok bool) { return true, snakeCase.MatchString(m.name) })
+	}},
 }
 
-// organizationThings are a workspace, and an open invitation to each: the
-// organization and the workspace.
-func (sc *scenario) organizationThings() {
-	id, _ := sc.newWorkspace(nil)
-	sc.says("workspace", id)
-	a := sc.must(request{method: "POST", path: "/invitations", as: asOrganization,
-		body: map[string]any{"email": sc.email("invited"), "role": "member"}})
-	sc.madeBy(a)
-	sc.says("invitation", a.id("data", "id"))
-	a = sc.must(request{method: "POST", path: below("workspaces", id, "/invitations"), as: asOrganization,
-		body: map[string]any{"emails": []string{sc.email("invited")}, "role": "viewer"}})
-	sc.says("workspace_invitation", a.id("data", "id"))
+const ownToken = "its own token"
+
+var snakeCase = regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`)
+
+// answerClaims are what can be said of each answer. Let in is whatever the token was not
+// refused for. A status may be an integer: errors have one in the live dialect.
+var answerClaims = map[string]func(*answer) bool{
+	"is answered":                     func(a *answer) bool { return a.Status < 300 },
+	"is let in":                       func(a *answer) bool { return !forbidden(a) && a.Status < 500 },
+	"is refused":                      forbidden,
+	"is refused as unauthenticated":   func(a *answer) bool { return a.Status == http.StatusUnauthorized },
+	"is turned down":                  func(a *answer) bool { return refused(a) && !forbidden(a) },
+	"has a status":                    func(a *answer) bool { return a.at("status").Is(wire.String) || a.at("status").Is(wire.Number) },
+	`says what is wrong in "message"`: func(a *answer) bool { return strings.TrimSpace(a.text("message")) != "" },
+}
+
+func forbidden(a *answer) bool {
+	return a.Status == http.StatusUnauthorized || a.Status == http.StatusForbidden
 }
 
 // madeBy notes what a call has made, when its answer says so: also what was
-// made against the rule is deleted.
+// made against the rule is deleted. An invitation to a workspace goes with it.
 func (sc *scenario) madeBy(a *answer) {
 	id := a.id("data", "id")
 	if a.request.method != http.MethodPost || !a.OK() || a.Status >= 300 || id == 0 {
@@ -67,7 +183,6 @@ func (sc *scenario) madeBy(a *answer) {
 	case parts[0] == "sources":
 		sc.made(thing{kind: parts[2], id: id, path: path + "/" + strconv.FormatInt(id, 10)})
 	}
-	// An invitation to a workspace goes with it.
 }
 
 // calling makes one call of a scenario.
@@ -84,49 +199,23 @@ func (sc *scenario) calling(method, path, body string, q request) *answer {
 	return a
 }
 
-func (sc *scenario) callsWithEach(path string, who *engine.Table) {
-	var all []*answer
-	for _, line := range engine.Rows(who) {
-		if sc.pat == "" && isPersonal(line[0]) {
-			sc.Note("%s was not tried: there is no personal access token", line[0])
-			continue
-		}
-		all = append(all, sc.calling("GET", path, "", sc.credentials(line[0])))
-	}
-	sc.batch = all
-}
-
-// callsEach makes the calls of a table: method and path, and a body or nothing.
-func (sc *scenario) callsEach(who string, calls *engine.Table) {
-	if who == "its own token" {
-		sc.callsBy(calls, func(*request) {})
-		return
-	}
-	q := sc.credentials(who)
-	sc.callsBy(calls, func(other *request) { *other = q })
-}
-
-// callsTyped makes calls whose bodies come under another name.
-func (sc *scenario) callsTyped(kind string, calls *engine.Table) {
-	sc.callsBy(calls, func(q *request) { q.header = http.Header{"Content-Type": {kind}} })
-}
-
-// callsBy makes calls with the token that each of them takes, unless sign says
-// something else.
-func (sc *scenario) callsBy(calls *engine.Table, sign func(*request)) {
+// callsEach makes the calls of a table, method and path, and a body or nothing: with the
+// token that each of them takes, or with another.
+func (sc *scenario) callsEach(who, contentType string, calls *engine.Table) {
 	var all []*answer
 	for _, line := range engine.Rows(calls) {
 		method, path, _ := strings.Cut(line[0], " ")
 		q := request{as: whoseIs(path)}
-		sign(&q)
+		if who != ownToken {
+			q = sc.credentials(who)
+		}
+		if contentType != "" {
+			q.header = http.Header{"Content-Type": {contentType}}
+		}
 		if q.as == asOrganization && q.token == "" {
 			sc.needsOrganization()
 		}
-		body := ""
-		if len(line) > 1 {
-			body = line[1]
-		}
-		all = append(all, sc.calling(method, path, body, q))
+		all = append(all, sc.calling(method, path, append(line, "")[1], q))
 	}
 	sc.batch = all
 }
@@ -141,81 +230,48 @@ func whoseIs(path string) identity {
 	return asWorkspace
 }
 
-// callsWere looks at how calls ended: let in is whatever the token was not
-// refused for.
-func (sc *scenario) callsWere(what string) error {
-	return sc.eachAnswer("call", func(a *answer) {
-		forbidden := a.Status == http.StatusUnauthorized || a.Status == http.StatusForbidden
-		as := map[string]bool{
-			"answered": a.Status < 300, "let in": !forbidden && a.Status < 500, "refused": forbidden,
-			"refused as unauthenticated": a.Status == http.StatusUnauthorized, "turned down": refused(a) && !forbidden,
-		}
-		if !a.OK() || !as[what] {
-			sc.broken(fmt.Sprintf("%s %s is %s", a.request.method, a.request.path, what), a.short(), a)
-		}
-	})
+// member is a member of an answer, with its place.
+type member struct {
+	place, name string
+	value       *wire.Node
 }
 
-func (sc *scenario) callsHaveStatus(first int, second string) error {
-	return sc.eachAnswer("answer", func(a *answer) {
-		if !a.OK() || a.Status != first && strconv.Itoa(a.Status) != second {
-			sc.broken(fmt.Sprintf("%s %s answers %d %s", a.request.method, a.request.path, first, second), a.short(), a)
-		}
-	})
-}
+// free are members whose own members are named by clients or destinations.
+var free = []string{"connection_details", "advanced_configuration", "configurable_field_definitions", "schema"}
 
-func (sc *scenario) statusOneOf(words string) error {
-	return sc.eachAnswer("answer", func(a *answer) {
-		if !slices.Contains(strings.Split(words, ", "), a.text("status")) {
-			sc.broken("a status of "+words, a.short(), a)
-		}
-	})
-}
-
-// noneHas looks through all answers; where all calls were refused nothing is decided.
-func (sc *scenario) noneHas(what string) error {
-	text := sc.filled(what)
-	if !slices.ContainsFunc(sc.batch, accepted) {
-		undecided("no call was answered well")
+// allMembers are all members below data, but for those of free objects.
+func allMembers(n *wire.Node, place string) []member {
+	var out []member
+	for _, one := range jsonvalue.Items(n) {
+		out = append(out, allMembers(one, place+"[]")...)
 	}
-	return sc.eachAnswer("answer", func(a *answer) {
-		if strings.Contains(string(a.Body), text) {
-			sc.broken("an answer without "+text, a.short(), a)
-		}
-	})
-}
-
-// listShows looks for a text in the first hundred of a list: what stands there twice
-// is as wrong as what is missing (spec 2.1).
-func (sc *scenario) listShows(path, what, how string) error {
-	path, text := sc.filled(path), sc.filled(what)
-	a := sc.must(request{method: "GET", path: path + "?per_page=100", as: whoseIs(path)})
-	found := 0
-	for _, one := range jsonvalue.Items(a.at("data")) {
-		if strings.Contains(strings.ToLower(string(one.Raw)), strings.ToLower(text)) {
-			found++
+	for _, m := range jsonvalue.Members(n) {
+		at := strings.TrimPrefix(place+"."+m.Name, ".")
+		out = append(out, member{at, m.Name, m.Value})
+		if !slices.Contains(free, m.Name) {
+			out = append(out, allMembers(m.Value, at)...)
 		}
 	}
-	if found != map[string]int{"once": 1}[how] {
-		sc.broken(fmt.Sprintf("%s shows %s %s", path, text, how), quantity.Count(found, "time"), a)
-	}
-	return sc.HeldBy("%s listed", quantity.Count(len(jsonvalue.Items(a.at("data"))), "thing"))
+	return out
 }
 
-// callsHost calls paths outside of the base address, and the base address
-// beside them: a host that answers nothing at all shows nothing.
-func (sc *scenario) callsHost(paths *engine.Table) {
-	sc.must(request{method: http.MethodGet, path: "/syncs"})
-	sc.batch = lists.Of(engine.Rows(paths), func(line []string) *answer {
-		return sc.api(request{method: http.MethodGet, path: line[0], outside: true})
-	})
-}
-
-// noneIsAPI: a page of the same host may well stand at such an address.
-func (sc *scenario) noneIsAPI() error {
-	return sc.eachAnswer("address", func(a *answer) {
-		if a.OK() && a.Status < http.StatusMultipleChoices && a.at("pagination").Is(wire.Object) {
-			sc.broken("no list of syncs at "+a.request.path, a.short(), a)
+// eachMember looks at all members of the answers of the latest calls.
+func (sc *scenario) eachMember(expected string, good func(member) (concerned, ok bool)) error {
+	seen := 0
+	for _, a := range sc.batch {
+		if !accepted(a) {
+			sc.undecidedBy(a)
 		}
-	})
+		for _, m := range allMembers(a.at("data"), "") {
+			concerned, ok := good(m)
+			if !concerned {
+				continue
+			}
+			seen++
+			actual := foreign.Clip(m.name+": "+jsonvalue.Raw(m.value), longest)
+			sc.expect(ok, fmt.Sprintf("%s of %s is %s", m.place, a.request.path, expected), actual, a)
+		}
+	}
+	mustSee(seen, "no answer has such a member")
+	return sc.heldBy(seen, "member")
 }

@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/engine"
@@ -14,22 +17,135 @@ import (
 	"github.com/destkit/destkit/internal/quantity"
 )
 
-// listsSteps are for LST: the list envelope and its limits (spec 2.1, 8).
-func listsSteps() []engine.Step {
-	return []engine.Step{
-		step(`^lists that nobody else adds to$`, (*scenario).usesSharedLists),
-		step(`^a client reads each list(?: with "([^"]*)")?$`, (*scenario).readsEach),
-		step(`^a client reads each list page by page$`, (*scenario).readsAll),
-		step(`^a client reads these lists:$`, (*scenario).readsThese),
-		step(`^each answer is a list envelope$`, (*scenario).envelopes),
-		step(`^"([a-z_]+)" of each list is (an integer|an integer or null)$`, (*scenario).memberIs),
-		step(`^"([a-z_]+)" of each list is right$`, (*scenario).memberIsRight),
-		step(`^each page holds as many records as there are for it$`, (*scenario).pagesAreFull),
-		step(`^each record stands on one page$`, (*scenario).eachOnce),
-		step(`^each list stands in the order of creation, the (newest|oldest) first$`, (*scenario).inOrder),
-		step(`^each list shows the same records both times$`, (*scenario).sameRecords),
-		step(`^the member next of "([^"]*)" leads to the next page, and ends with null$`, (*scenario).nextLeads),
-	}
+// listSteps are for LST: the list envelope and its limits (spec 2.1, 8).
+var listSteps = []step{
+	{`^lists that nobody else adds to$`, (*scenario).usesSharedLists},
+	{`^a client reads each list(?: with "([^"]*)")?$`, func(sc *scenario, query string) {
+		sc.readings = append(sc.readings, lists.Of(sc.lists, func(l listing) reading { return sc.read(l, query) }))
+	}},
+	// next_page leads from page to page, a third of the list at a time.
+	{`^a client reads each list page by page$`, func(sc *scenario) {
+		var now []reading
+		for _, l := range sc.lists {
+			total, _ := sc.read(l, "per_page=1").number("total_records")
+			size := min(max((total+2)/3, 1), perPageMax)
+			for page := 1; page <= maxPages; page++ {
+				r := sc.read(l, fmt.Sprintf("page=%d&per_page=%d", page, size))
+				now = append(now, r)
+				if next, ok := r.number("next_page"); !ok || next <= page {
+					break
+				}
+			}
+		}
+		sc.readings = append(sc.readings, now)
+	}},
+	// spec 4 does not name these lists; a service need not have them.
+	{`^a client reads these lists:$`, func(sc *scenario, paths *engine.Table) {
+		var now []reading
+		for _, line := range engine.Rows(paths) {
+			path := sc.filled(line[0])
+			r := sc.read(listing{path: path, as: whoseIs(path)}, "per_page=2")
+			if r.Status == http.StatusNotFound {
+				sc.Note("there is no list %s", path)
+				continue
+			}
+			now = append(now, r)
+		}
+		if len(now) == 0 {
+			stop(engine.Outcome(conformance.NotApplicable, "", "the service has none of these lists"))
+		}
+		sc.readings = append(sc.readings, now)
+	}},
+
+	{`^each answer is a list envelope$`, func(sc *scenario) error {
+		return each(sc, "list", sc.readings[len(sc.readings)-1], func(r reading) {
+			switch {
+			case !r.OK() || r.Status != http.StatusOK:
+				sc.broken("a list with 200", r.short(), r.answer)
+			case !r.json.Is(wire.Object):
+				sc.broken("a list is an object with status, pagination and data", r.short(), r.answer)
+			case r.text("status") != "success":
+				sc.broken(`"status":"success"`, r.short(), r.answer)
+			case !r.at("pagination").Is(wire.Object):
+				sc.broken("pagination as an object", r.short(), r.answer)
+			case !r.at("data").Is(wire.Array):
+				sc.broken("data as an array", r.short(), r.answer)
+			}
+		})
+	}},
+	// spec 2.1: the types of the members of pagination.
+	{`^"([a-z_]+)" of each list is (an integer|an integer or null)$`, func(sc *scenario, member, kind string) error {
+		return each(sc, "list", sc.lastReading(), func(r reading) {
+			n := r.at("pagination", member)
+			sc.expect(n.IsInteger() || n.Is(wire.Null) && kind != "an integer", fmt.Sprintf("%s of %s is %s", member, r.request.path, kind),
+				fmt.Sprintf("%s is %s", member, jsonvalue.Raw(n)), r.answer)
+		})
+	}},
+	{`^"([a-z_]+)" of each list is right$`, func(sc *scenario, member string) error {
+		all := sc.lastReading()
+		found := 0
+		for _, r := range all {
+			if want, got := r.expected(member), jsonvalue.Raw(r.at("pagination", member)); want != "" {
+				found++
+				sc.expect(got == want, fmt.Sprintf("%s of %s is %s", member, r.request.path, want), got, r.answer)
+			}
+		}
+		mustSee(found, "no list had records")
+		// A list of unknown length has to agree with what is on its pages.
+		if member == "total_records" {
+			sc.totalsAgree(all)
+		}
+		return sc.heldBy(found, "page")
+	}},
+	{`^each page holds as many records as there are for it$`, func(sc *scenario) error {
+		return each(sc, "page", sc.lastReading(), func(r reading) {
+			want, got := min(r.size, max(0, r.total()-(r.page-1)*r.size)), len(r.items())
+			sc.expect(got == want, fmt.Sprintf("%s holds %s", r.request.path, quantity.Count(want, "record")), strconv.Itoa(got), r.answer)
+		})
+	}},
+	{`^each record stands on one page$`, func(sc *scenario) error {
+		all := sc.lastReading()
+		for _, s := range sequences(all) {
+			ids, total := slices.Sorted(slices.Values(s.identities())), s.last.total()
+			twice := len(ids) - len(slices.Compact(slices.Clone(ids)))
+			sc.expect(twice == 0, "each record of "+s.path+" stands on one page", quantity.Count(twice, "record")+" on several", s.last.answer)
+			sc.expect(len(ids) >= total, fmt.Sprintf("the pages of %s hold all %s", s.path, quantity.Count(total, "record")),
+				strconv.Itoa(len(ids)), s.last.answer)
+		}
+		return sc.heldBy(len(all), "page")
+	}},
+	// Records may have created_at, and the order in which they were made may be known.
+	{`^each list stands in the order of creation, the (newest|oldest) first$`, func(sc *scenario, first string) error {
+		decided := 0
+		for _, s := range sequences(sc.lastReading()) {
+			times, want := s.createdAt(), slices.Clone(s.last.list.order)
+			if first == "newest" {
+				slices.Reverse(want)
+				slices.Reverse(times)
+			}
+			if len(want) > 1 {
+				decided++
+				known := lists.Where(s.identities(), func(id string) bool { return slices.Contains(want, id) })
+				sc.expect(slices.Equal(known, want), fmt.Sprintf("%s in the order %v", s.path, want), fmt.Sprint(known), s.last.answer)
+			}
+			inOrder := slices.IsSortedFunc(times, time.Time.Compare)
+			sc.expect(inOrder, s.path+" in the order of created_at, the "+first+" first", s.last.short(), s.last.answer)
+		}
+		mustSee(decided, "no list has two records whose order is known")
+		return sc.HeldBy("%s with a known order", quantity.Count(decided, "list"))
+	}},
+	{`^each list shows the same records both times$`, func(sc *scenario) error {
+		if len(sc.readings) < 2 {
+			return engine.Outcome(conformance.HarnessError, "", "the lists were not read twice")
+		}
+		before, after := sequences(sc.readings[len(sc.readings)-2]), sequences(sc.lastReading())
+		for i, s := range after {
+			want, got := before[i].identities(), s.identities()
+			sc.expect(slices.Equal(want, got), fmt.Sprintf("%s shows %v", s.path, want), fmt.Sprint(got), s.last.answer)
+		}
+		return sc.heldBy(len(after), "list")
+	}},
+	{`^the member next of "([^"]*)" leads to the next page, and ends with null$`, (*scenario).nextLeads},
 }
 
 // Limits of spec 8.
@@ -38,116 +154,27 @@ const (
 	perPageMax = 100
 )
 
-// read reads one page of a list.
-func (sc *scenario) read(l listing, query string) reading {
-	r := reading{list: l, page: 1, size: perPage}
-	path := l.path
-	if query != "" {
-		path += "?" + query
-	}
-	r.answer = sc.api(request{method: http.MethodGet, path: path, as: l.as, token: l.key})
-	values, err := url.ParseQuery(query)
-	if err != nil {
-		stop(fmt.Errorf("read query %q: %w", query, err))
-	}
-	// spec 8: 0 is page 1, and no page is larger than 100.
-	if n, err := strconv.Atoi(values.Get("page")); err == nil && n > 0 {
-		r.page = n
-	}
-	if n, err := strconv.Atoi(values.Get("per_page")); err == nil && n > 0 {
-		r.size = min(n, perPageMax)
-	}
-	return r
-}
-
-// readsEach reads the lists of the scenario; the reading before is kept.
-func (sc *scenario) readsEach(query string) {
-	sc.readings = append(sc.readings, lists.Of(sc.lists, func(l listing) reading { return sc.read(l, query) }))
-}
-
-// lastReading is the latest; a list that was refused is a finding.
-func (sc *scenario) lastReading() []reading {
-	if len(sc.readings) == 0 {
-		stop(engine.Outcome(conformance.HarnessError, "", "no list was read"))
-	}
-	all := sc.readings[len(sc.readings)-1]
-	for _, r := range all {
-		if !r.OK() || r.Status >= http.StatusMultipleChoices || r.json == nil {
-			sc.broken(r.request.path+" is answered", r.short(), r.answer)
-		}
-	}
-	stop(sc.Held())
-	return all
-}
-
 // maxPages bounds how far a list is followed that does not end.
 const maxPages = 60
 
-// readsAll follows next_page from page to page, a third of the list at a time.
-func (sc *scenario) readsAll() {
-	var now []reading
-	for _, l := range sc.lists {
-		total, _ := sc.read(l, "per_page=1").number("total_records")
-		size := min(max((total+2)/3, 1), perPageMax)
-		for page := 1; page <= maxPages; page++ {
-			r := sc.read(l, fmt.Sprintf("page=%d&per_page=%d", page, size))
-			now = append(now, r)
-			if next, ok := r.number("next_page"); !ok || next <= page {
-				break
-			}
-		}
-	}
-	sc.readings = append(sc.readings, now)
+// reading is one page of a list as it was answered.
+type reading struct {
+	*answer
+	list listing
+	page int // as asked for; 1 when nothing was
+	size int // likewise, within the limits
 }
 
-// readsThese reads lists that spec 4 does not name; a service need not have them.
-func (sc *scenario) readsThese(paths *engine.Table) {
-	var now []reading
-	for _, line := range engine.Rows(paths) {
-		path := sc.filled(line[0])
-		r := sc.read(listing{path: path, as: whoseIs(path)}, "per_page=2")
-		if r.Status == http.StatusNotFound {
-			sc.Note("there is no list %s", path)
-			continue
-		}
-		now = append(now, r)
-	}
-	if len(now) == 0 {
-		stop(engine.Outcome(conformance.NotApplicable, "", "the service has none of these lists"))
-	}
-	sc.readings = append(sc.readings, now)
+// items are the records of the page.
+func (r reading) items() []*wire.Node { return jsonvalue.Items(r.at("data")) }
+
+// number is a member of pagination; ok is false for anything but an integer.
+func (r reading) number(member string) (int, bool) {
+	n, ok := r.at("pagination", member).Int()
+	return int(n), ok
 }
 
-func (sc *scenario) envelopes() error {
-	all := sc.readings[len(sc.readings)-1]
-	for _, r := range all {
-		switch {
-		case !r.OK() || r.Status != http.StatusOK:
-			sc.broken("a list with 200", r.short(), r.answer)
-		case !r.json.Is(wire.Object):
-			sc.broken("a list is an object with status, pagination and data", r.short(), r.answer)
-		case r.text("status") != "success":
-			sc.broken(`"status":"success"`, r.short(), r.answer)
-		case !r.at("pagination").Is(wire.Object):
-			sc.broken("pagination as an object", r.short(), r.answer)
-		case !r.at("data").Is(wire.Array):
-			sc.broken("data as an array", r.short(), r.answer)
-		}
-	}
-	return sc.heldBy(len(all), "list")
-}
-
-// memberIs looks at the type of a member of pagination (spec 2.1).
-func (sc *scenario) memberIs(member, kind string) error {
-	return sc.eachReading("list", func(r reading) {
-		n := r.at("pagination", member)
-		if !n.IsInteger() && (!n.Is(wire.Null) || kind == "an integer") {
-			sc.broken(fmt.Sprintf("%s of %s is %s", member, r.request.path, kind), fmt.Sprintf("%s is %s", member, jsonvalue.Raw(n)), r.answer)
-		}
-	})
-}
-
-// totals are how many records each list has: known, or as it says itself.
+// total is how many records the list has: known, or as it says itself.
 func (r reading) total() int {
 	if r.list.exact {
 		return r.list.things
@@ -160,46 +187,50 @@ func (r reading) total() int {
 func (r reading) expected(member string) string {
 	total := r.total()
 	last := (total + r.size - 1) / r.size
-	switch member {
-	case "total_records":
+	switch {
+	case member == "total_records":
 		return strconv.Itoa(total)
-	case "per_page":
+	case member == "per_page":
 		return strconv.Itoa(r.size)
-	case "page":
+	case member == "page":
 		return strconv.Itoa(r.page)
-	case "last_page":
-		if total > 0 {
-			return strconv.Itoa(last)
-		}
-	case "next_page":
-		if r.page < last {
-			return strconv.Itoa(r.page + 1)
-		}
+	case member == "last_page" && total > 0:
+		return strconv.Itoa(last)
+	case member == "next_page" && r.page < last:
+		return strconv.Itoa(r.page + 1)
+	case member == "next_page":
 		return "null"
 	}
 	return ""
 }
 
-func (sc *scenario) memberIsRight(member string) error {
-	all := sc.lastReading()
-	found := 0
+// read reads one page of a list.
+func (sc *scenario) read(l listing, query string) reading {
+	r := reading{list: l, page: 1, size: perPage}
+	r.answer = sc.api(request{method: http.MethodGet, path: strings.TrimSuffix(l.path+"?"+query, "?"), as: l.as, token: l.key})
+	values, err := url.ParseQuery(query)
+	stopAt(err, "read query %q", query)
+	// spec 8: 0 is page 1, and no page is larger than 100.
+	if n, err := strconv.Atoi(values.Get("page")); err == nil && n > 0 {
+		r.page = n
+	}
+	if n, err := strconv.Atoi(values.Get("per_page")); err == nil && n > 0 {
+		r.size = min(n, perPageMax)
+	}
+	return r
+}
+
+// lastReading is the latest; a list that was refused is a finding.
+func (sc *scenario) lastReading() []reading {
+	if len(sc.readings) == 0 {
+		stop(engine.Outcome(conformance.HarnessError, "", "no list was read"))
+	}
+	all := sc.readings[len(sc.readings)-1]
 	for _, r := range all {
-		want, got := r.expected(member), jsonvalue.Raw(r.at("pagination", member))
-		if want == "" {
-			continue
-		}
-		if found++; got != want {
-			sc.broken(fmt.Sprintf("%s of %s is %s", member, r.request.path, want), got, r.answer)
-		}
+		sc.expect(r.OK() && r.Status < 300 && r.json != nil, r.request.path+" is answered", r.short(), r.answer)
 	}
-	if found == 0 {
-		undecided("no list had records")
-	}
-	// A list of unknown length has to agree with what is on its pages.
-	if member == "total_records" {
-		sc.totalsAgree(all)
-	}
-	return sc.heldBy(found, "page")
+	stop(sc.Held())
+	return all
 }
 
 // totalsAgree counts the records on all pages that were read.
@@ -209,17 +240,73 @@ func (sc *scenario) totalsAgree(all []reading) {
 		if next, more := r.number("next_page"); more && next > 0 || r.page == 1 {
 			continue // not all of its pages were read
 		}
-		if total, _ := r.number("total_records"); total != n {
-			sc.broken(fmt.Sprintf("total_records of %s is the number of its records, %d", s.path, n), strconv.Itoa(total), r.answer)
-		}
+		total, _ := r.number("total_records")
+		sc.expect(total == n, fmt.Sprintf("total_records of %s is the number of its records, %d", s.path, n), strconv.Itoa(total), r.answer)
 	}
 }
 
-func (sc *scenario) pagesAreFull() error {
-	return sc.eachReading("page", func(r reading) {
-		want := min(r.size, max(0, r.total()-(r.page-1)*r.size))
-		if got := len(r.items()); got != want {
-			sc.broken(fmt.Sprintf("%s holds %s", r.request.path, quantity.Count(want, "record")), strconv.Itoa(got), r.answer)
+// sequence is all that was read of a list, in the order of the reading.
+type sequence struct {
+	path    string
+	records []*wire.Node
+	last    reading
+}
+
+func sequences(all []reading) []*sequence {
+	var out []*sequence
+	for _, r := range all {
+		i := slices.IndexFunc(out, func(s *sequence) bool { return s.path == r.list.path })
+		if i < 0 {
+			i, out = len(out), append(out, &sequence{path: r.list.path})
 		}
-	})
+		out[i].records, out[i].last = append(out[i].records, r.items()...), r
+	}
+	return out
+}
+
+func (s *sequence) identities() []string { return lists.Of(s.records, identityOf) }
+
+// identityOf a record: kinds without an id have a name of their own.
+func identityOf(record *wire.Node) string {
+	for _, name := range []string{"id", "full_name", "service_name"} {
+		if n := record.Get(name); n != nil {
+			return jsonvalue.Plain(n)
+		}
+	}
+	return ""
+}
+
+// createdAt are the times of creation as far as records tell them.
+func (s *sequence) createdAt() []time.Time {
+	moments := lists.Of(s.records, func(r *wire.Node) time.Time { return momentOf(r.Get("created_at")) })
+	return slices.DeleteFunc(moments, time.Time.IsZero)
+}
+
+// nextLeads follows the legacy address of the next page (spec 2.1).
+func (sc *scenario) nextLeads(path string) error {
+	now := sc.read(listing{path: path, as: asOrganization}, "per_page=1")
+	met := len(now.items())
+	for range maxPages {
+		n := now.at("next")
+		_, more := now.number("next_page")
+		rest, found := strings.CutPrefix(jsonvalue.Text(n), sc.target.BaseURL)
+		switch {
+		case !more && n.Is(wire.Null):
+			total, _ := now.number("total_records")
+			expected := "next leads over all " + quantity.Count(total, "record")
+			sc.expect(total == met, expected, fmt.Sprintf("%d were met", met), now.answer)
+			if met < 2 {
+				return engine.Inconclusive("--control-url", "the list has one page only; with the control API it gets more")
+			}
+			return sc.heldBy(met, "page")
+		case !more || !found:
+			sc.broken("next begins with "+sc.target.BaseURL+", and is null on the last page alone",
+				"next is "+jsonvalue.Raw(n)+", next_page is "+jsonvalue.Raw(now.at("pagination", "next_page")), now.answer)
+			return sc.Held()
+		}
+		now.answer = sc.api(request{method: http.MethodGet, path: rest, as: asOrganization})
+		met += len(now.items())
+	}
+	sc.broken("next ends with null", fmt.Sprintf("it went on for %d pages", maxPages), now.answer)
+	return sc.Held()
 }

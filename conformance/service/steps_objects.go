@@ -2,6 +2,7 @@ package service
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"maps"
 	"net/url"
@@ -17,87 +18,109 @@ import (
 	"github.com/destkit/destkit/internal/lists"
 )
 
-// objectsSteps are for DOB: destination objects and fields (spec 2.3 to 2.5).
-func objectsSteps() []engine.Step {
-	return []engine.Step{
-		step(`^a connection to each emulated application$`, (*scenario).emulatedOnes),
-		step(`^a client (lists the objects|looks at the objects in every way)$`, (*scenario).looksAtObjects),
-		step(`^every object of the list is found under its full_name$`, (*scenario).objectsAreFound),
-		step(`^an object is the same wherever it is shown$`, (*scenario).objectsAgree),
-		step(`^every (default|dropdown|definition) of the advanced configuration agrees with its (?:type|values|map)$`, (*scenario).advancedAgrees),
-	}
-}
-
-// looksAtObjects lists the objects and, in every way, fetches each of them and
-// their destination.
-func (sc *scenario) looksAtObjects(how string) {
-	ids := sc.emulated
-	if ids == nil {
-		sc.here()
-		ids = []int64{sc.dest.id}
-	}
-	for _, id := range ids {
-		path := below("destinations", id, "")
-		var names []string
-		sc.pages(path+"/objects", func(a *answer, n *wire.Node) {
-			sc.shows("destination object", "list", a, n)
-			names = append(names, jsonvalue.Text(n.Get("full_name")))
-		})
-		if how == "lists the objects" {
-			continue
+// objectSteps are for DOB: destination objects and fields (spec 2.3 to 2.5).
+var objectSteps = []step{
+	{`^a connection to each emulated application$`, (*scenario).emulatedOnes},
+	{`^a client (lists the objects|looks at the objects in every way)$`, func(sc *scenario, how string) {
+		ids := sc.emulated
+		if ids == nil {
+			sc.here()
+			ids = []int64{sc.dest.id}
 		}
-		for _, name := range names {
-			a := sc.api(request{method: "GET", path: path + "/objects/" + url.PathEscape(name)})
-			sc.shows("destination object", "fetch of "+name, a, a.at("data"))
+		for _, id := range ids {
+			path := below("destinations", id, "")
+			var names []string
+			sc.pages(path+"/objects", func(a *answer, n *wire.Node) {
+				sc.shows("destination object", "list", a, n)
+				names = append(names, jsonvalue.Text(n.Get("full_name")))
+			})
+			if how == "lists the objects" {
+				continue
+			}
+			for _, name := range names {
+				a := sc.api(request{method: "GET", path: path + "/objects/" + url.PathEscape(name)})
+				sc.shows("destination object", "fetch of "+name, a, a.at("data"))
+			}
+			a := sc.api(request{method: "GET", path: path})
+			sc.shows("destination", "fetch", a, a.at("data"))
 		}
-		a := sc.api(request{method: "GET", path: path})
-		sc.shows("destination", "fetch", a, a.at("data"))
-	}
-}
-
-// objectsAreFound looks at the fetches: 200 and the object that was asked for.
-func (sc *scenario) objectsAreFound() error {
-	found := 0
-	for _, v := range sc.shown("destination object") {
-		name, is := strings.CutPrefix(v.way, "fetch of ")
-		if !is {
-			continue
-		}
-		found++
-		if v.answer.Status != 200 || jsonvalue.Text(v.node.Get("full_name")) != name || v.answer.text("status") != "success" {
-			sc.broken(`200 {"status":"success","data":{"full_name":`+strconv.Quote(name)+`,…}}`, v.answer.short(), v.answer)
-		}
-	}
-	if found == 0 {
-		undecided("no object was fetched by its name")
-	}
-	return sc.heldBy(found, "object")
-}
-
-// objectsAgree compares what each look says about an object. What is shown after
-// an update only (spec 2.3) does not count.
-func (sc *scenario) objectsAgree() error {
-	all := sc.looked("destination object")
-	first, compared := map[string]*view{}, 0
-	for _, v := range all {
-		name := v.name()
-		if first[name] == nil {
-			first[name] = v
-			continue
-		}
-		compared++
-		was, is := everyAnswer(first[name].node), everyAnswer(v.node)
-		for _, member := range slices.Sorted(maps.Keys(was)) {
-			if !reflect.DeepEqual(was[member], is[member]) {
-				sc.broken(fmt.Sprintf("%s of the object %s is the same in the %s and in the %s", member, name, first[name].way, v.way),
-					jsonvalue.Brief(was[member])+" and "+jsonvalue.Brief(is[member]), first[name].answer, v.answer)
+	}},
+	// Custom destinations have no field ordering, no append and no audiences: an application has
+	// them, and the syncs of the scenario write to it from here on.
+	{`^an object with (field ordering|append|advanced configuration|references|mirror alone)$`, func(sc *scenario, kind string) {
+		sc.emulatedOnes()
+		for _, id := range sc.emulated {
+			objects := jsonvalue.Items(sc.get(below("destinations", id, "/objects?per_page=100")).at("data"))
+			if i := slices.IndexFunc(objects, objectKinds[kind]); i >= 0 {
+				// No call to it is ever seen.
+				sc.dest = &destination{Endpoint: &endpoint.Endpoint{Owner: sc.endpoints}, id: id}
+				sc.next.others = objects
+				sc.writesTo(objects[i])
+				return
 			}
 		}
-	}
-	if compared == 0 {
-		undecided("every object was seen once only")
-	}
-	return sc.heldBy(compared, "comparison")
+		stop(engine.NotRun("", "no destination with such an object (%s) can be made here", kind))
+	}},
+	// Each fetch gives 200 and the object that was asked for.
+	{`^every object of the list is found under its full_name$`, func(sc *scenario) error {
+		found := 0
+		for _, v := range sc.shown("destination object") {
+			name, is := strings.CutPrefix(v.way, "fetch of ")
+			if !is {
+				continue
+			}
+			found++
+			sc.expect(v.answer.Status == 200 && jsonvalue.Text(v.node.Get("full_name")) == name && v.answer.text("status") == "success",
+				`200 {"status":"success","data":{"full_name":`+strconv.Quote(name)+`,…}}`, v.answer.short(), v.answer)
+		}
+		mustSee(found, "no object was fetched by its name")
+		return sc.heldBy(found, "object")
+	}},
+	// What is shown after an update only (spec 2.3) does not count.
+	{`^an object is the same wherever it is shown$`, func(sc *scenario) error {
+		first, compared := map[string]*view{}, 0
+		for _, v := range sc.looked("destination object") {
+			one := first[v.name()]
+			if one == nil {
+				first[v.name()] = v
+				continue
+			}
+			compared++
+			was, is := everyAnswer(one.node), everyAnswer(v.node)
+			for _, member := range slices.Sorted(maps.Keys(was)) {
+				sc.expect(reflect.DeepEqual(was[member], is[member]),
+					fmt.Sprintf("%s of the object %s is the same in the %s and in the %s", member, v.name(), one.way, v.way),
+					jsonvalue.Brief(was[member])+" and "+jsonvalue.Brief(is[member]), one.answer, v.answer)
+			}
+		}
+		mustSee(compared, "every object was seen once only")
+		return sc.heldBy(compared, "comparison")
+	}},
+	// spec 2.4: what the definitions say about themselves.
+	{`^every (default|dropdown|definition) of the advanced configuration agrees with its (?:type|values|map)$`,
+		func(sc *scenario, what string) error {
+			shown := lists.Where(sc.looked("advanced configuration field"), func(v *view) bool {
+				return what == "default" && v.node.Get("default") != nil ||
+					what == "dropdown" && jsonvalue.Text(v.node.Get("input_type")) == "dropdown" || what == "definition"
+			})
+			mustSee(len(shown), "no %s was shown", what)
+			return each(sc, "look", shown, func(v *view) {
+				kind, name := jsonvalue.Text(v.node.Get("type")), jsonvalue.Text(v.node.Get("name"))
+				switch what {
+				case "default":
+					ok, err := jsonvalue.Fits(kind, v.node.Get("default"))
+					sc.expectView(ok || err != nil, v, "default", "is "+kind, jsonvalue.Raw(v.node.Get("default")))
+				case "dropdown":
+					values := v.node.Get("supported_values")
+					ok, _ := jsonvalue.Fits("array of string", values)
+					sc.expectView(ok && len(values.Items) > 0, v, "supported_values", "lists what can be chosen", jsonvalue.Raw(values))
+				default:
+					stated := v.of.node.Get("configurable_field_definitions", name)
+					same := jsonvalue.Text(stated) == kind
+					sc.expectView(same, v.of, "configurable_field_definitions."+name, "is "+strconv.Quote(kind), jsonvalue.Raw(stated))
+				}
+			})
+		}},
 }
 
 // updateOnly stand in the answer to an update (spec 2.3).
@@ -115,30 +138,28 @@ func everyAnswer(n *wire.Node) map[string]any {
 	return members
 }
 
-// emulatedOnes connects applications that the service emulates itself: they have
-// what no custom destination has. Their credentials are made from what the
-// service says about them.
+// emulatedOnes connects applications that the service emulates itself, which have what no
+// custom destination has, with credentials made from what it says about them.
 func (sc *scenario) emulatedOnes() {
 	var types []*wire.Node
-	sc.pages("/connectors", func(_ *answer, n *wire.Node) {
-		if emulated, _ := n.Get("emulated").Bool(); emulated {
-			types = append(types, n)
-		}
-	})
-	var ids []int64
+	sc.pages("/connectors", func(_ *answer, n *wire.Node) { types = append(types, n) })
+	sc.emulated = nil
 	for _, n := range types {
+		if !isTrue(n.Get("emulated")) {
+			continue
+		}
 		a := sc.api(request{method: "POST", path: "/destinations", body: map[string]any{"service_connection": map[string]any{
-			"name": sc.called("application"), "type": jsonvalue.Text(n.Get("service_name")), "credentials": invented(n.Get("configuration_fields", "fields")),
+			"name": sc.called("application"), "type": jsonvalue.Text(n.Get("service_name")),
+			"credentials": invented(n.Get("configuration_fields", "fields")),
 		}}})
 		if sc.madeBy(a); a.id("data", "id") != 0 {
 			sc.shows("destination", "creation", a, a.at("data"))
-			ids = append(ids, a.id("data", "id"))
+			sc.emulated = append(sc.emulated, a.id("data", "id"))
 		}
 	}
-	if len(ids) == 0 {
+	if len(sc.emulated) == 0 {
 		stop(engine.NotRun("", "the service emulates no application"))
 	}
-	sc.emulated = ids
 }
 
 // invented are credentials that fit the fields of a connector.
@@ -148,48 +169,13 @@ func invented(fields *wire.Node) map[string]any {
 		if rules := f.Get("rules"); rules == nil || !bytes.Contains(rules.Raw, []byte("required")) {
 			continue
 		}
-		value := jsonvalue.Text(f.Get("placholder"))
+		value := f.Get("placholder")
 		if first := f.Get("possible_values", "0"); first != nil {
-			value = jsonvalue.Text(first)
+			value = first
 		}
-		if value == "" {
-			value = "zz-conf"
-		}
-		credentials[jsonvalue.Text(f.Get("id"))] = value
+		credentials[jsonvalue.Text(f.Get("id"))] = cmp.Or(jsonvalue.Text(value), "zz-conf")
 	}
 	return credentials
-}
-
-// advancedAgrees looks at what the definitions say about themselves (spec 2.4).
-func (sc *scenario) advancedAgrees(what string) error {
-	all := sc.looked("advanced configuration field")
-	seen := 0
-	for _, v := range all {
-		kind := jsonvalue.Text(v.node.Get("type"))
-		switch byDefault := v.node.Get("default"); {
-		case what == "default" && byDefault != nil:
-			seen++
-			if ok, err := jsonvalue.Fits(kind, byDefault); err == nil && !ok {
-				sc.brokenView(v, "default", "is "+kind, jsonvalue.Raw(byDefault))
-			}
-		case what == "dropdown" && jsonvalue.Text(v.node.Get("input_type")) == "dropdown":
-			seen++
-			values := v.node.Get("supported_values")
-			if ok, _ := jsonvalue.Fits("array of string", values); !ok || len(values.Items) == 0 {
-				sc.brokenView(v, "supported_values", "lists what can be chosen", jsonvalue.Raw(values))
-			}
-		case what == "definition":
-			seen++
-			name := jsonvalue.Text(v.node.Get("name"))
-			if stated := v.of.node.Get("configurable_field_definitions", name); jsonvalue.Text(stated) != kind {
-				sc.brokenView(v.of, "configurable_field_definitions."+name, "is "+strconv.Quote(kind), jsonvalue.Raw(stated))
-			}
-		}
-	}
-	if seen == 0 {
-		undecided("no %s was shown", what)
-	}
-	return sc.heldBy(seen, "look")
 }
 
 // objectKinds are the objects that a scenario may ask for, and how they are known.
@@ -209,7 +195,8 @@ func isTrue(n *wire.Node) bool { v, ok := n.Bool(); return ok && v }
 
 // offers reports whether an object supports an operation (spec 2.3).
 func offers(object *wire.Node, operation string) bool {
-	return slices.ContainsFunc(jsonvalue.Items(object.Get("supported_operations")), func(one *wire.Node) bool { return jsonvalue.Text(one) == operation })
+	supported := jsonvalue.Items(object.Get("supported_operations"))
+	return slices.ContainsFunc(supported, func(one *wire.Node) bool { return jsonvalue.Text(one) == operation })
 }
 
 // keyFields are those that may identify records of an upsert (spec 2.5).
@@ -220,38 +207,17 @@ func keyFields(object *wire.Node) []string {
 
 // reference is a field that refers to records of another object.
 func reference(object *wire.Node) *wire.Node {
-	for _, f := range jsonvalue.Items(object.Get("fields")) {
-		if jsonvalue.Text(f.Get("lookup_object")) != "" {
-			return f
-		}
+	fields := jsonvalue.Items(object.Get("fields"))
+	i := slices.IndexFunc(fields, func(f *wire.Node) bool { return jsonvalue.Text(f.Get("lookup_object")) != "" })
+	if i < 0 {
+		return nil
 	}
-	return nil
-}
-
-// anObject connects an application that has an object of some kind; the syncs of
-// the scenario write to it from here on. Custom destinations have no field ordering, no
-// append and no audiences.
-func (sc *scenario) anObject(kind string) {
-	sc.emulatedOnes()
-	for _, id := range sc.emulated {
-		list := sc.must(request{method: "GET", path: below("destinations", id, "/objects?per_page=100")})
-		for _, object := range jsonvalue.Items(list.at("data")) {
-			if objectKinds[kind](object) {
-				// No call to it is ever seen.
-				sc.dest = &destination{Endpoint: &endpoint.Endpoint{Owner: sc.endpoints}, id: id}
-				sc.nextSync().others = jsonvalue.Items(list.at("data"))
-				sc.writesTo(object)
-				return
-			}
-		}
-	}
-	stop(engine.NotRun("", "no destination with such an object (%s) can be made here", kind))
+	return fields[i]
 }
 
 // writesTo lets the syncs of the scenario write to an object: the first column
 // goes to its key, the second to all fields that it requires.
 func (sc *scenario) writesTo(object *wire.Node) {
-	g := sc.nextSync()
 	key := keyFields(object)[0]
 	mappings := []any{identifies(mapping("id", key))}
 	for _, f := range jsonvalue.Items(object.Get("fields")) {
@@ -265,39 +231,29 @@ func (sc *scenario) writesTo(object *wire.Node) {
 			advanced[jsonvalue.Text(f.Get("name"))] = "zz-conf"
 		}
 	}
-	g.object = object
-	maps.Copy(g.over, map[string]any{
+	sc.next.object = object
+	maps.Copy(sc.next.over, map[string]any{
 		"destination_attributes": map[string]any{"connection_id": sc.dest.id, "object": jsonvalue.Text(object.Get("full_name"))},
 		"mappings":               mappings, "advanced_configuration": advanced,
 	})
 }
 
-// referred is the object that the reference of the scenario's object leads to,
-// with the field that it is looked up by: one that may be written, so that the
-// judge can.
-func (sc *scenario) referred() (object *wire.Node, by string) {
-	name := jsonvalue.Text(reference(sc.nextSync().object).Get("lookup_object"))
-	for _, other := range sc.nextSync().others {
-		if jsonvalue.Text(other.Get("full_name")) != name {
-			continue
-		}
-		for _, f := range jsonvalue.Items(other.Get("fields")) {
-			if isTrue(f.Get("can_be_reference_key")) && (by == "" || isTrue(f.Get("createable"))) {
-				object, by = other, jsonvalue.Text(f.Get("full_name"))
-			}
-		}
-	}
-	return object, by
-}
-
 // lookup are the mappings of the scenario's object with one more that finds a
 // record of another object by its key (spec 2.5).
 func (sc *scenario) lookup() []any {
-	field := reference(sc.nextSync().object)
+	field := reference(sc.next.object)
 	m := mapping("name", jsonvalue.Text(field.Get("full_name")))
 	m["lookup_object"] = jsonvalue.Text(field.Get("lookup_object"))
-	if _, by := sc.referred(); by != "" {
-		m["lookup_field"] = by
+	for _, other := range sc.next.others {
+		if jsonvalue.Text(other.Get("full_name")) != m["lookup_object"] {
+			continue
+		}
+		for _, f := range jsonvalue.Items(other.Get("fields")) {
+			// Rather one that may be written, so that the judge can.
+			if isTrue(f.Get("can_be_reference_key")) && (m["lookup_field"] == nil || isTrue(f.Get("createable"))) {
+				m["lookup_field"] = jsonvalue.Text(f.Get("full_name"))
+			}
+		}
 	}
-	return append(slices.Clone(sc.nextSync().over["mappings"].([]any)), m)
+	return append(slices.Clone(sc.next.over["mappings"].([]any)), m)
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"strconv"
 	"strings"
 	"unicode"
 
@@ -15,14 +14,41 @@ import (
 )
 
 // organizationSteps are for ORG: workspaces, users and invitations (spec 2.13, 2.14).
-func organizationSteps() []engine.Step {
-	return []engine.Step{
-		step(`^a member of the organization$`, func(sc *scenario) { sc.joined() }),
-		step(`^two workspaces$`, (*scenario).twoWorkspaces),
-		step(`^another organization with a workspace$`, (*scenario).anotherOrganization),
-		step(`^the invited person claims the invitation to the (organization|workspace)$`, (*scenario).claims),
-		step(`^the (?:member|invited person) has the role "([a-z]+)" in the (organization|workspace)$`, (*scenario).memberHasRole),
-	}
+var organizationSteps = []step{
+	{`^a member of the organization$`, func(sc *scenario) { sc.joined() }},
+	{`^two workspaces$`, func(sc *scenario) {
+		for _, word := range []string{"workspace", "second_workspace"} {
+			id, _ := sc.newWorkspace(nil)
+			sc.says(word, id)
+		}
+	}},
+	// It stands beside that of the scenario; its workspace is {foreign_workspace}.
+	{`^another organization with a workspace$`, func(sc *scenario) {
+		pat, key, source, words := sc.pat, sc.key, sc.source, maps.Clone(sc.words)
+		sc.ownOrganization()
+		words["foreign_workspace"] = sc.words["workspace"]
+		sc.pat, sc.key, sc.source, sc.words = pat, key, source, words
+	}},
+	// A person does that on a page of the service.
+	{`^the invited person claims the invitation to the (organization|workspace)$`, func(sc *scenario, what string) {
+		kind := map[string]string{"organization": "invitations", "workspace": "workspace_invitations"}[what]
+		sc.words["member"] = sc.control("POST", "/"+kind+"/"+sc.words["made"]+"/claim", map[string]any{}).text("user", "email")
+	}},
+	{`^the (?:member|invited person) has the role "([a-z]+)" in the (organization|workspace)$`, func(sc *scenario, role, where string) error {
+		path := "/users?per_page=100"
+		if where == "workspace" {
+			path = "/workspaces/" + sc.words["workspace"] + path
+		}
+		a := sc.must(request{method: "GET", path: path, as: asOrganization})
+		got, member, users := "nobody", sc.words["member"], jsonvalue.Items(a.at("data"))
+		for _, u := range users {
+			if member != "" && strings.EqualFold(jsonvalue.Text(u.Get("email")), member) {
+				got = jsonvalue.Text(u.Get("role"))
+			}
+		}
+		sc.expect(got == role, fmt.Sprintf("%s is in the %s as %s", member, where, role), got, a)
+		return sc.heldBy(len(users), "user")
+	}},
 }
 
 // needsOrganization says that a check lacks the personal access token.
@@ -36,8 +62,7 @@ func (sc *scenario) needsOrganization() {
 // its id and key; changes go over the ordinary body.
 func (sc *scenario) newWorkspace(changes map[string]any) (id int64, key string) {
 	sc.needsOrganization()
-	name := sc.called("workspace")
-	body := map[string]any{"name": name, "return_workspace_api_key": true}
+	body := map[string]any{"name": sc.called("workspace"), "return_workspace_api_key": true}
 	maps.Copy(body, changes)
 	a := sc.must(request{method: "POST", path: "/workspaces", as: asOrganization, body: body})
 	id, key = a.id("data", "id"), a.text("data", "api_key")
@@ -52,9 +77,7 @@ func (sc *scenario) newWorkspace(changes map[string]any) (id int64, key string) 
 // no source in it.
 func (sc *scenario) ownWorkspace() {
 	id, key := sc.newWorkspace(nil)
-	if key == "" {
-		undecided("the service gave no key of the new workspace")
-	}
+	mustSee(len(key), "the service gave no key of the new workspace")
 	sc.key, sc.source = key, 0
 	sc.says("workspace", id)
 }
@@ -70,8 +93,7 @@ func (sc *scenario) ownSource() {
 func (sc *scenario) ownOrganization() {
 	name := sc.called("organization")
 	a := sc.control("POST", "/organizations", map[string]any{"name": name, "email": sc.email("owner")})
-	id := a.id("organization_id")
-	sc.made(thing{kind: "organizations", id: id, control: true})
+	sc.made(thing{kind: "organizations", id: a.id("organization_id"), control: true})
 	sc.pat, sc.key, sc.source = a.text("personal_access_token"), a.text("workspace_api_key"), 0
 	sc.secrets.Add(sc.pat, "$DESTKIT_PERSONAL_ACCESS_TOKEN")
 	sc.secrets.Add(sc.key, "$DESTKIT_WORKSPACE_API_KEY")
@@ -79,13 +101,17 @@ func (sc *scenario) ownOrganization() {
 	sc.says("user", a.id("user_id"))
 }
 
+// joined lets a new person into the organization and gives the answer of the
+// claim, which only the control API can do for a person.
+func (sc *scenario) joined() *answer {
+	email := sc.email("member")
+	a := sc.must(request{method: "POST", path: "/invitations", as: asOrganization, body: map[string]any{"email": email, "role": "member"}})
+	sc.words["member"] = email
+	return sc.control("POST", below("invitations", a.id("data", "id"), "/claim"), map[string]any{})
+}
+
 // email is an e-mail address of the run in a domain that no mail reaches.
 func (sc *scenario) email(who string) string { return sc.called(who) + "@example.com" }
-
-// below is a path of the API with an id in it.
-func below(kind string, id int64, rest string) string {
-	return "/" + kind + "/" + strconv.FormatInt(id, 10) + rest
-}
 
 // isPersonal reports whether a scenario means the personal access token.
 func isPersonal(who string) bool { return strings.Contains(who, "personal") }
@@ -102,6 +128,7 @@ func (sc *scenario) credentials(who string) request {
 		return header("Basic " + base64.StdEncoding.EncodeToString([]byte("bearer:"+password)))
 	}
 	damaged := func(token string) string { return token[:max(0, len(token)-1)] }
+	const unknownToken = "secret-token:zz-conf-nobody-has-this-one"
 	kinds := map[string]request{
 		"the workspace API key":         {as: asWorkspace},
 		"the personal access token":     {as: asOrganization},
@@ -123,8 +150,6 @@ func (sc *scenario) credentials(who string) request {
 	return q
 }
 
-const unknownToken = "secret-token:zz-conf-nobody-has-this-one"
-
 // swapCase changes the case of every letter after the published prefix.
 func swapCase(token string) string {
 	at := strings.IndexByte(token, ':') + 1
@@ -134,45 +159,4 @@ func swapCase(token string) string {
 		}
 		return unicode.ToUpper(r)
 	}, token[at:])
-}
-
-// anotherOrganization stands beside that of the scenario; its workspace is
-// {foreign_workspace}.
-func (sc *scenario) anotherOrganization() {
-	pat, key, source, words := sc.pat, sc.key, sc.source, maps.Clone(sc.words)
-	sc.ownOrganization()
-	words["foreign_workspace"] = sc.words["workspace"]
-	sc.pat, sc.key, sc.source, sc.words = pat, key, source, words
-}
-
-func (sc *scenario) twoWorkspaces() {
-	for _, word := range []string{"workspace", "second_workspace"} {
-		id, _ := sc.newWorkspace(nil)
-		sc.says(word, id)
-	}
-}
-
-// claims does what a person does on a page of the service.
-func (sc *scenario) claims(what string) {
-	kind := map[string]string{"organization": "invitations", "workspace": "workspace_invitations"}[what]
-	sc.words["member"] = sc.control("POST", "/"+kind+"/"+sc.words["made"]+"/claim", map[string]any{}).text("user", "email")
-}
-
-// memberHasRole looks a person up in the list of users.
-func (sc *scenario) memberHasRole(role, where string) error {
-	path := "/users?per_page=100"
-	if where == "workspace" {
-		path = "/workspaces/" + sc.words["workspace"] + path
-	}
-	a := sc.must(request{method: "GET", path: path, as: asOrganization})
-	got, member := "nobody", sc.words["member"]
-	for _, u := range jsonvalue.Items(a.at("data")) {
-		if member != "" && strings.EqualFold(jsonvalue.Text(u.Get("email")), member) {
-			got = jsonvalue.Text(u.Get("role"))
-		}
-	}
-	if got != role {
-		sc.broken(fmt.Sprintf("%s is in the %s as %s", member, where, role), got, a)
-	}
-	return sc.heldBy(len(jsonvalue.Items(a.at("data"))), "user")
 }

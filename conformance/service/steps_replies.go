@@ -15,68 +15,60 @@ import (
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
-// repliesSteps are for RPLY: replies that break the protocol (spec 7.2).
-func repliesSteps() []engine.Step {
-	return []engine.Step{
-		step(`^a client connects a destination that answers "([a-z_]+)" with each of:$`, (*scenario).connectsEach),
-		step(`^each connection shows the object "([^"]*)"$`, (*scenario).eachShows),
-		step(`^a sync into "([^"]*)" is refused for each connection$`, (*scenario).eachRefusesSync),
-		step(`^a sync of a record for each of these replies to "sync_batch":$`, (*scenario).syncOfReplies),
-		step(`^the destination answers (every|the first) "([a-z_]+)"(?: with record "([^"]*)")? with (.+)$`, (*scenario).answersCall),
-	}
-}
-
-// connectsEach makes a connection for each reply.
-func (sc *scenario) connectsEach(method string, t *engine.Table) {
-	for _, line := range engine.Rows(t) {
-		sc.triesConnecting(connecting{script: forMethod(method, func(c *endpoint.Call) *endpoint.Reply { return answered(line[0], c) })})
-	}
-}
-
-// eachShows reads an object of every connection that was tried.
-func (sc *scenario) eachShows(object string) error {
-	for _, t := range sc.tests {
-		a := sc.api(request{method: "GET", path: t.d.objectPath(object)})
-		if a.text("data", "full_name") != object || len(jsonvalue.Items(a.at("data", "fields"))) == 0 {
-			sc.broken(fmt.Sprintf("the object %q with fields", object), a.short(), a)
+// replySteps are for RPLY, replies that break the protocol (spec 7.2), and let the
+// destination answer otherwise than its simulator does.
+var replySteps = []step{
+	{`^a client connects a destination that answers "([a-z_]+)" with each of:$`, func(sc *scenario, method string, t *engine.Table) {
+		for _, line := range engine.Rows(t) {
+			sc.triesConnecting(connecting{twist: methodIs(method, func(c *endpoint.Call, r *endpoint.Reply) { *r = *answered(line[0], c) })})
 		}
-	}
-	return sc.heldBy(len(sc.tests), "connection")
-}
-
-// eachRefusesSync makes a sync for every connection that was tried.
-func (sc *scenario) eachRefusesSync(object string) {
-	for _, t := range sc.tests {
-		if sc.dest = t.d; t.d.id == 0 {
-			continue // the connection itself was refused
-		}
-		sc.makesSync("id, name", rpc.OperationUpsert, object)
-		stop(sc.syncIs("refused"))
-	}
-	sc.Proof("%s", quantity.Count(len(sc.tests), "connection"))
-}
-
-// syncOfReplies makes a sync whose batches are of one record; the last record is
-// answered as it should be, the others each with a reply of their own.
-func (sc *scenario) syncOfReplies(t *engine.Table) {
-	replies := map[string]string{}
-	for i, line := range engine.Rows(t) {
-		replies[fmt.Sprintf("r%05d", i+1)] = line[0]
-	}
-	sc.connect(connecting{
-		sim: SimulatorConfig{Speed: speedOf(1, 8, 100_000)},
-		script: forMethod(rpc.MethodSyncBatch, func(c *endpoint.Call) *endpoint.Reply {
-			if text, bad := replies[jsonvalue.Text(c.Param("records", "0", "id"))]; bad {
-				return answered(text, c)
+	}},
+	{`^each connection shows the object "([^"]*)"$`, func(sc *scenario, object string) error {
+		return each(sc, "connection", sc.tests, func(t *tested) {
+			a := sc.api(request{method: "GET", path: t.d.objectPath(object)})
+			sc.expect(a.text("data", "full_name") == object && len(jsonvalue.Items(a.at("data", "fields"))) > 0,
+				fmt.Sprintf("the object %q with fields", object), a.short(), a)
+		})
+	}},
+	{`^a sync into "([^"]*)" is refused for each connection$`, func(sc *scenario, object string) {
+		for _, t := range sc.tests {
+			if sc.dest = t.d; t.d.id == 0 {
+				continue // the connection itself was refused
 			}
-			return nil
-		}),
-	})
-	sc.aSync(len(replies)+1, rpc.OperationUpsert)
+			sc.makesSync("id, name", rpc.OperationUpsert, object)
+			stop(sc.syncIs("refused"))
+		}
+		sc.Proof("%s", quantity.Count(len(sc.tests), "connection"))
+	}},
+	// Its batches are of one record; the last record is answered as it should be.
+	{`^a sync of a record for each of these replies to "sync_batch":$`, func(sc *scenario, t *engine.Table) {
+		replies := map[string]string{}
+		for i, line := range engine.Rows(t) {
+			replies[fmt.Sprintf("r%05d", i+1)] = line[0]
+		}
+		twist := methodIs(rpc.MethodSyncBatch, func(c *endpoint.Call, r *endpoint.Reply) {
+			if text, bad := replies[jsonvalue.Text(c.Param("records", "0", "id"))]; bad {
+				*r = *answered(text, c)
+			}
+		})
+		sc.connect(connecting{sim: SimulatorConfig{Speed: speedOf(1, 8, 100_000)}, twist: twist})
+		sc.aSync(len(replies)+1, rpc.OperationUpsert)
+	}},
+	{`^the destination answers (every|the first) "([a-z_]+)"(?: with record "([^"]*)")? with (.+)$`, (*scenario).answersCall},
+	{`^the destination answers record "([^"]*)" with (a refusal|no result|success and failure)( once)?$`,
+		func(sc *scenario, id, kind, once string) {
+			sc.addFault(func(m *recordFaults) {
+				m.records = append(m.records, &recordFault{id: id, kind: kind, once: once != ""})
+			})
+		}},
+	{`^the destination gives results in reverse order$`, func(sc *scenario) { sc.addFault(func(m *recordFaults) { m.reversed = true }) }},
+	{`^the destination is well again$`, func(sc *scenario) {
+		sc.dest.faults = nil
+		sc.dest.BehaveWell()
+	}},
 }
 
 // refusal is the message of every failure that is made up.
@@ -122,7 +114,7 @@ func answered(text string, c *endpoint.Call) *endpoint.Reply {
 func (sc *scenario) answersCall(which, method, id, text string) {
 	sc.someDestination()
 	var n atomic.Int64
-	sc.dest.behaves(methodIs(method, func(c *endpoint.Call, r *endpoint.Reply) {
+	sc.dest.Behave(methodIs(method, func(c *endpoint.Call, r *endpoint.Reply) {
 		if id != "" && !slices.Contains(identifiersIn(c), id) || which == "the first" && n.Add(1) > 1 {
 			return
 		}
@@ -132,7 +124,7 @@ func (sc *scenario) answersCall(which, method, id, text string) {
 
 // recordFaults are how a destination answers single records in place of a well one.
 type recordFaults struct {
-	endpoint *endpoint.Endpoint
+	dest     *destination
 	mu       sync.Mutex
 	records  []*recordFault
 	reversed bool // results come in the order c, b, a
@@ -145,71 +137,55 @@ type recordFault struct {
 	over     bool
 }
 
-// answersRecord adds a fault to the destination of the scenario.
-func (sc *scenario) answersRecord(id, kind, once string) {
-	sc.addFault(func(m *recordFaults) {
-		m.records = append(m.records, &recordFault{id: id, kind: kind, once: once != ""})
-	})
-}
-
+// addFault adds a fault to the destination of the scenario.
 func (sc *scenario) addFault(add func(*recordFaults)) {
 	sc.someDestination()
 	m := sc.dest.faults
 	if m == nil {
-		m = &recordFaults{endpoint: sc.dest.Endpoint}
+		m = &recordFaults{dest: sc.dest}
 		sc.dest.faults = m
-		sc.dest.SetScript(forMethod(rpc.MethodSyncBatch, m.batch))
+		sc.dest.Behave(methodIs(rpc.MethodSyncBatch, m.batch))
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	add(m)
 }
 
-// isWell lets the destination answer as its simulator does.
-func (sc *scenario) isWell() {
-	sc.dest.faults = nil
-	sc.dest.SetScript(nil)
-}
-
-// identifiersIn are the texts of the identifiers of batches.
-func identifiersIn(batches ...*endpoint.Call) []string {
-	return lists.Of(unpack(batches), func(r sent) string { return r.identifier })
-}
-
 // batch lets the simulator store what is not refused, and makes the results of
 // the rest up.
-func (m *recordFaults) batch(c *endpoint.Call) *endpoint.Reply {
+func (m *recordFaults) batch(c *endpoint.Call, r *endpoint.Reply) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var kept []json.RawMessage
 	special := map[string]string{}
 	records := unpack([]*endpoint.Call{c})
-	for i, r := range records {
-		at := slices.IndexFunc(m.records, func(one *recordFault) bool { return one.id == r.identifier && !one.over })
+	for _, one := range records {
+		at := slices.IndexFunc(m.records, func(fault *recordFault) bool { return fault.id == one.identifier && !fault.over })
 		if at < 0 {
-			kept = append(kept, c.Records()[i].Raw)
+			kept = append(kept, one.record.Raw)
 			continue
 		}
-		special[r.identifier], m.records[at].over = m.records[at].kind, m.records[at].once
+		special[one.identifier], m.records[at].over = m.records[at].kind, m.records[at].once
 	}
 	stored := m.stored(c, kept)
 	results := []any{}
-	for _, r := range records {
-		identifier := r.fields[activeIdentifier(c)]
+	for _, one := range records {
+		identifier := jsonvalue.Decode(one.record.Get(activeIdentifier(c)))
 		failure := map[string]any{"identifier": identifier, "success": false, "error_message": refusal}
-		switch kind := special[r.identifier]; {
+		switch kind := special[one.identifier]; {
 		case kind == "a refusal":
 			results = append(results, failure)
 		case kind == "success and failure":
 			results = append(results, map[string]any{"identifier": identifier, "success": true}, failure)
-		case kind == "" && stored[string(identifier)] != nil:
-			results = append(results, stored[string(identifier)])
+		case kind == "" && stored[one.identifier] != nil:
+			results = append(results, stored[one.identifier])
 		}
 	}
 	if m.reversed {
 		slices.Reverse(results)
 	}
-	return &endpoint.Reply{Body: jsonvalue.Encode(map[string]any{"jsonrpc": "2.0", "id": c.ID, "result": map[string]any{"record_results": results}})}
+	result := map[string]any{"record_results": results}
+	*r = endpoint.Reply{Body: jsonvalue.Encode(map[string]any{"jsonrpc": "2.0", "id": c.ID, "result": result})}
 }
 
 // stored hands records to the simulator; its results by the text of their
@@ -219,30 +195,28 @@ func (m *recordFaults) stored(c *endpoint.Call, records []json.RawMessage) map[s
 	if len(records) == 0 {
 		return out
 	}
-	reply, err := wire.Parse(m.endpoint.CarryOut(jsonvalue.Encode(map[string]any{
-		"jsonrpc": "2.0", "method": c.Method, "id": c.ID,
-		"params": map[string]any{"sync_plan": json.RawMessage(c.Param("sync_plan").Raw), "records": records},
-	})))
+	reply, err := wire.Parse(m.dest.carryOut(c.ID, json.RawMessage(c.Param("sync_plan").Raw), records))
 	if err != nil {
 		return out
 	}
 	for _, r := range jsonvalue.Items(reply.Get("result", "record_results")) {
-		out[jsonvalue.Raw(r.Get("identifier"))] = r.Raw
+		out[jsonvalue.Plain(r.Get("identifier"))] = r.Raw
 	}
 	return out
 }
 
-// twist changes how one call is answered; r begins as what the simulator
-// answers by itself.
-type twist func(c *endpoint.Call, r *endpoint.Reply)
+// carryOut hands a batch to the simulator past everything that is recorded, and gives its
+// reply.
+func (d *destination) carryOut(id string, plan any, records []json.RawMessage) []byte {
+	return d.CarryOut(jsonvalue.Encode(map[string]any{
+		"jsonrpc": "2.0", "method": rpc.MethodSyncBatch, "id": id, "params": map[string]any{"sync_plan": plan, "records": records},
+	}))
+}
 
-// behaves adds a twist to those that the destination has already.
-func (d *destination) behaves(m twist) { d.WrapScript(m) }
-
-// methodIs limits a twist to a JSON-RPC method.
-func methodIs(method string, m twist) twist {
+// methodIs limits a twist to a JSON-RPC method, or to none.
+func methodIs(method string, m endpoint.Twist) endpoint.Twist {
 	return func(c *endpoint.Call, r *endpoint.Reply) {
-		if c.Method == method {
+		if c.Method == method || method == anyMethod {
 			m(c, r)
 		}
 	}
@@ -250,23 +224,13 @@ func methodIs(method string, m twist) twist {
 
 // counted limits a twist to the calls of a method from the first-th to the
 // last-th that come from now on; 0 is no end.
-func counted(method string, first, last int64, m twist) twist {
+func counted(method string, first, last int64, m endpoint.Twist) endpoint.Twist {
 	var n atomic.Int64
 	return methodIs(method, func(c *endpoint.Call, r *endpoint.Reply) {
 		if i := n.Add(1); i >= first && (last == 0 || i <= last) {
 			m(c, r)
 		}
 	})
-}
-
-// forMethod answers one method in place of the simulator.
-func forMethod(method string, play func(*endpoint.Call) *endpoint.Reply) func(*endpoint.Call) *endpoint.Reply {
-	return func(c *endpoint.Call) *endpoint.Reply {
-		if c.Method != method && method != anyMethod {
-			return nil
-		}
-		return play(c)
-	}
 }
 
 // after is a channel that is closed in a while.

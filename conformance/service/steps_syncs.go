@@ -9,59 +9,173 @@ import (
 	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
+	"github.com/destkit/destkit/destsim/rpc"
 )
 
-// syncsSteps are about syncs as resources (spec 2.6).
-func syncsSteps() []engine.Step {
-	return []engine.Step{
-		step(`^syncs that have:$`, (*scenario).syncsHave),
-		step(`^a sync$`, func(sc *scenario) { sc.given(nil) }),
-		step(`^a sync with:$`, (*scenario).given),
-		step(`^a client creates a sync with:$`, (*scenario).clientCreates),
-		step(`^a client creates a sync with each of these:$`, func(sc *scenario, t *engine.Table) { each(t, sc.clientCreates) }),
-		step(`^a client updates the sync with:$`, (*scenario).clientUpdates),
-		step(`^a client updates the sync with each of these:$`, func(sc *scenario, t *engine.Table) { each(t, sc.clientUpdates) }),
-		step(`^a client updates the sync with its required fields alone$`, (*scenario).clientSendsRequired),
+// syncSteps are about syncs as resources (spec 2.6).
+var syncSteps = []step{
+	// It is for all syncs that the scenario makes from here on.
+	{`^syncs that have:$`, func(sc *scenario, t *engine.Table) {
+		sc.draft()
+		over := sc.laid(sc.next.over, t)
+		for _, row := range cells(t) {
+			if row["value"] == "nothing" {
+				over[row["field"]] = nil
+			}
+		}
+		sc.next.over = over
+	}},
+	{`^a sync$`, func(sc *scenario) { sc.given(sc.draft()) }},
+	{`^a sync with:$`, func(sc *scenario, t *engine.Table) { sc.given(sc.laid(sc.draft(), t)) }},
+	{`^a client creates a sync with:$`, (*scenario).clientCreates},
+	{`^a client creates a sync with each of these:$`, func(sc *scenario, t *engine.Table) { eachRow(t, sc.clientCreates) }},
+	// The object defines the keys (spec 2.4).
+	{`^a client creates a sync with every key of its advanced configuration$`, func(sc *scenario) {
+		body := sc.draft()
+		values := map[string]any{}
+		for _, f := range jsonvalue.Items(sc.next.object.Get("advanced_configuration_field_definitions")) {
+			var value any = "zz-conf"
+			switch supported := jsonvalue.Items(f.Get("supported_values")); {
+			case len(supported) > 0:
+				value = supported[len(supported)-1].Text
+			case jsonvalue.Text(f.Get("type")) == "integer":
+				value = 7.0
+			case jsonvalue.Text(f.Get("type")) == "boolean":
+				value = true
+			}
+			values[jsonvalue.Text(f.Get("name"))] = value
+		}
+		body["advanced_configuration"] = values
+		sc.asks(body, map[string]any{"advanced_configuration": values})
+	}},
+	{`^a client updates the sync with:$`, (*scenario).clientUpdates},
+	{`^a client updates the sync with each of these:$`, func(sc *scenario, t *engine.Table) { eachRow(t, sc.clientUpdates) }},
+	// spec 4.1.1: what an update must have.
+	{`^a client updates the sync with its required fields alone$`, func(sc *scenario) {
+		body := map[string]any{}
+		for _, field := range []string{"operation", "destination_attributes", "mappings", "source_attributes"} {
+			body[field] = sc.latest().body[field]
+		}
+		sc.update(body, map[string]any{})
+	}},
 
-		step(`^an object with (field ordering|append|advanced configuration|references|mirror alone)$`, (*scenario).anObject),
-		step(`^a destination that makes fields on write$`, (*scenario).makesFields),
-		step(`^a table of the source$`, (*scenario).aTable),
-		step(`^a client creates a sync with every key of its advanced configuration$`, (*scenario).createsAdvanced),
+	{`^a destination that makes fields on write$`, func(sc *scenario) {
+		sc.connect(connecting{sim: SimulatorConfig{
+			Objects: []rpc.Object{{APIName: thingObject, Label: "Thing", CanCreateFields: rpc.CanCreateOnWrite}},
+		}})
+	}},
+	// The syncs of the scenario read it from here on: its first column goes to the key of the ordinary object.
+	{`^a table of the source$`, func(sc *scenario) {
+		list := sc.get(below("sources", sc.source, "/objects?per_page=100"))
+		for _, object := range jsonvalue.Items(list.at("data")) {
+			if jsonvalue.Text(object.Get("type")) != "table" {
+				continue
+			}
+			id, _ := object.Get("id").Int()
+			columns := jsonvalue.Items(sc.get(below("sources", sc.source, below("tables", id, ""))).at("data", "columns"))
+			if len(columns) == 0 {
+				continue
+			}
+			named := map[string]any{"type": "table"} // spec 2.8
+			for _, part := range []string{"table_catalog", "table_schema", "table_name"} {
+				named[part] = jsonvalue.Text(object.Get(part))
+			}
+			maps.Copy(sc.next.over, map[string]any{
+				"source_attributes": map[string]any{"connection_id": sc.source, "object": named},
+				"mappings":          []any{identifies(mapping(jsonvalue.Text(columns[0].Get("name")), "id"))},
+			})
+			return
+		}
+		stop(engine.NotRun("", "the source has no table"))
+	}},
 
-		step(`^the sync shows:$`, (*scenario).syncShows),
-		step(`^every request is accepted$`, func(sc *scenario) error { return sc.allAre(accepted, "is accepted") }),
-		step(`^every request is refused$`, func(sc *scenario) error { return sc.allAre(refused, "is refused with a status from 400 to 499") }),
-		step(`^every sync shows what it was given$`, (*scenario).allShown),
-		step(`^the list "([^"]+)" shows the sync as it is read by its id$`, (*scenario).syncListedAlike),
-		step(`^every request is refused, or the sync does not show what was asked for$`, (*scenario).noneShown),
-	}
+	{`^the sync shows:$`, func(sc *scenario, t *engine.Table) error {
+		return sc.allCompared("the sync", sc.get(sc.syncPath()), t)
+	}},
+	{`^every request is accepted$`, func(sc *scenario) error { return sc.allAre(accepted, "is accepted") }},
+	{`^every request is refused$`, func(sc *scenario) error { return sc.allAre(refused, "is refused with a status from 400 to 499") }},
+	{`^every sync shows what it was given$`, func(sc *scenario) error {
+		return sc.eachTrial(func(t *trial) {
+			if t.shown == nil {
+				sc.broken("a sync with "+t.String()+" is made", t.answer.short(), t.answer)
+				return
+			}
+			for field, wanted := range t.fields {
+				sc.compare("the sync", t.shown, field, wanted)
+			}
+		})
+	}},
+	// Settings that apply elsewhere only may be refused, or be paid no heed to (spec 4.1.3, 4.1.4).
+	{`^every request is refused, or the sync does not show what was asked for$`, func(sc *scenario) error {
+		return sc.eachTrial(func(t *trial) {
+			if refused(t.answer) {
+				return
+			}
+			if !accepted(t.answer) || t.shown == nil {
+				sc.broken("a sync with "+t.String()+" is refused", t.answer.short(), t.answer)
+				return
+			}
+			for field, asked := range t.fields {
+				sc.expect(missing(t.shown, field, asked) != "", "a sync that does not show "+field+" "+jsonvalue.Brief(asked), "it does", t.shown)
+			}
+		})
+	}},
+	{`^the list "([^"]+)" shows the sync as it is read by its id$`, func(sc *scenario, path string) error {
+		return sc.listedAlike(path, sc.get(sc.syncPath()))
+	}},
+	{`^the list "([^"]+)" shows both runs as they are read by their ids$`, func(sc *scenario, path string) error {
+		runs := sc.latest().runs
+		if len(runs) != 2 {
+			undecided("the sync has not run twice")
+		}
+		return sc.listedAlike(path, runs...)
+	}},
 }
 
-// syncsHave is for all syncs that the scenario makes from here on.
-func (sc *scenario) syncsHave(t *engine.Table) {
-	g := sc.nextSync()
-	sc.draft()
-	over := sc.laid(g.over, t)
-	for _, line := range cells(t) {
-		if line["value"] == "nothing" {
-			over[line["field"]] = nil
-		}
+// nextSync is what the next sync of a scenario is made from. The zero value is an
+// ordinary destination and three rows.
+type nextSync struct {
+	rows   *dataset
+	object *wire.Node     // of the destination, where it is no ordinary one
+	others []*wire.Node   // all objects of that destination
+	over   map[string]any // laid over the ordinary body; nil leaves a field out
+}
+
+// draft is the body of a sync as the scenario wants it.
+func (sc *scenario) draft() map[string]any {
+	sc.someDestination()
+	if sc.next.rows == nil {
+		sc.next.rows = sc.newDataset(numbered(3))
 	}
-	g.over = over
+	body := sc.syncBody(sc.next.rows, "upsert")
+	maps.Copy(body, sc.next.over)
+	return withoutNil(body)
+}
+
+// withoutNil leaves out of a body what has no value.
+func withoutNil(body map[string]any) map[string]any {
+	maps.DeleteFunc(body, func(_ string, v any) bool { return v == nil })
+	return body
 }
 
 // given makes a sync that the scenario builds on.
-func (sc *scenario) given(t *engine.Table) {
-	body := sc.draft()
-	if t != nil {
-		body = sc.laid(body, t)
+func (sc *scenario) given(body map[string]any) { sc.newSync(sc.next.rows, body) }
+
+// creates asks the service for a sync and notes it where one is made.
+func (sc *scenario) creates(rows *dataset, body map[string]any) (made bool) {
+	a := sc.api(request{method: "POST", path: "/syncs", body: body})
+	if made = accepted(a) && a.id("data", "sync_id") != 0; made {
+		sc.noteSync(a, rows, body)
 	}
-	sc.newSync(sc.dest, sc.nextSync().rows, "upsert", body)
+	return made
 }
+
+// syncPath is where the latest sync stands.
+func (sc *scenario) syncPath() string { return below("syncs", sc.latest().id, "") }
 
 // trial is a request that a scenario is about: the fields that it differs in.
 type trial struct {
-	fields map[string]any // by path; nil where one was left out
+	fields map[string]any // by path, as JSON has them; nil where one was left out
 	answer *answer
 	shown  *answer // the sync as it then stands; nil where none was made
 }
@@ -76,17 +190,14 @@ func (t *trial) String() string {
 
 // asks creates a sync and notes the fields that it is about.
 func (sc *scenario) asks(body, fields map[string]any) {
-	before := len(sc.syncs)
-	sc.creates(body)
-	sc.tries(body, fields, len(sc.syncs) > before)
+	sc.tries(fields, sc.creates(sc.next.rows, body))
 }
 
 // tries notes the latest request, and what became of the sync.
-func (sc *scenario) tries(body, fields map[string]any, made bool) {
-	// As JSON has them, to be compared with what is read.
-	one := &trial{fields: jsonvalue.Decode(jsonvalue.MustParse(fields)).(map[string]any), answer: sc.last()}
+func (sc *scenario) tries(fields map[string]any, made bool) {
+	one := &trial{fields: fields, answer: sc.last()}
 	if made {
-		one.shown = sc.must(request{method: "GET", path: sc.syncPath()})
+		one.shown = sc.get(sc.syncPath())
 	}
 	if sc.judged {
 		sc.trials, sc.judged = nil, false
@@ -94,42 +205,20 @@ func (sc *scenario) tries(body, fields map[string]any, made bool) {
 	sc.trials = append(sc.trials, one)
 }
 
-// asked are the rows of a table as fields by path; nil for one that is left out.
-func (sc *scenario) asked(t *engine.Table) map[string]any {
-	fields := map[string]any{}
-	for _, row := range cells(t) {
-		if row["value"] == "nothing" {
-			fields[row["field"]] = nil
-			continue
-		}
-		fields[row["field"]] = sc.value(row["value"])
-	}
-	return fields
-}
-
 func (sc *scenario) clientCreates(t *engine.Table) {
 	sc.asks(sc.laid(sc.draft(), t), sc.asked(t))
 }
 
-// each does something with every row of a table by itself.
-func each(t *engine.Table, do func(*engine.Table)) {
-	for _, row := range engine.Rows(t)[1:] {
-		do(engine.NewTable(engine.Rows(t)[0], row))
+// eachRow does something with every row of a table by itself.
+func eachRow(t *engine.Table, do func(*engine.Table)) {
+	for _, row := range t.Rows[1:] {
+		do(&engine.Table{Rows: append(t.Rows[:1:1], row)})
 	}
 }
 
 // clientUpdates sends the whole sync again, with changes.
 func (sc *scenario) clientUpdates(t *engine.Table) {
 	sc.update(sc.laid(sc.latest().body, t), sc.asked(t))
-}
-
-// clientSendsRequired sends what an update must have (spec 4.1.1).
-func (sc *scenario) clientSendsRequired() {
-	body, whole := map[string]any{}, sc.latest().body
-	for _, field := range []string{"operation", "destination_attributes", "mappings", "source_attributes"} {
-		body[field] = whole[field]
-	}
-	sc.update(body, map[string]any{})
 }
 
 func (sc *scenario) update(body, fields map[string]any) {
@@ -139,12 +228,7 @@ func (sc *scenario) update(body, fields map[string]any) {
 		maps.Copy(kept, body)
 		sc.latest().body = kept
 	}
-	sc.tries(body, fields, accepted(a))
-}
-
-// syncShows reads the latest sync and compares.
-func (sc *scenario) syncShows(t *engine.Table) error {
-	return sc.allCompared("the sync", sc.must(request{method: "GET", path: sc.syncPath()}), t)
+	sc.tries(fields, accepted(a))
 }
 
 // allCompared holds what an answer shows against a table.
@@ -158,88 +242,39 @@ func (sc *scenario) allCompared(what string, a *answer, t *engine.Table) error {
 
 // compare holds one field of what is shown against what was written.
 func (sc *scenario) compare(what string, a *answer, field string, wanted any) {
-	n := jsonvalue.Down(a.at("data"), field)
-	if why := jsonvalue.Missing(wanted, jsonvalue.Decode(n), field); why != "" {
-		sc.broken(fmt.Sprintf("%s shows %s %s", what, field, jsonvalue.Brief(wanted)), why, a)
-	}
+	why := missing(a, field, wanted)
+	sc.expect(why == "", fmt.Sprintf("%s shows %s %s", what, field, jsonvalue.Brief(wanted)), why, a)
+}
+
+// missing says what a field of an answer lacks, "" when nothing.
+func missing(a *answer, field string, wanted any) string {
+	return jsonvalue.Missing(wanted, jsonvalue.Decode(jsonvalue.Down(a.at("data"), field)), field)
 }
 
 // eachTrial looks at every request since the last claim; none at all decides nothing.
 func (sc *scenario) eachTrial(look func(*trial)) error {
 	sc.judged = true
-	if len(sc.trials) == 0 {
-		undecided("nothing was asked of the service")
-	}
-	for _, t := range sc.trials {
-		look(t)
-	}
-	return sc.heldBy(len(sc.trials), "request")
+	mustSee(len(sc.trials), "nothing was asked of the service")
+	return each(sc, "request", sc.trials, look)
 }
 
 func (sc *scenario) allAre(are func(*answer) bool, what string) error {
 	return sc.eachTrial(func(t *trial) {
-		if !are(t.answer) {
-			sc.broken("a sync with "+t.String()+" "+what, t.answer.short(), t.answer)
-		}
-	})
-}
-
-// allShown compares every sync with what was written into it.
-func (sc *scenario) allShown() error {
-	return sc.eachTrial(func(t *trial) {
-		if t.shown == nil {
-			sc.broken("a sync with "+t.String()+" is made", t.answer.short(), t.answer)
-			return
-		}
-		for field, wanted := range t.fields {
-			sc.compare("the sync", t.shown, field, wanted)
-		}
-	})
-}
-
-// noneShown is for settings that apply elsewhere only: a service may refuse
-// them, or pay no heed to them (spec 4.1.3, 4.1.4).
-func (sc *scenario) noneShown() error {
-	return sc.eachTrial(func(t *trial) {
-		if refused(t.answer) {
-			return
-		}
-		if !accepted(t.answer) || t.shown == nil {
-			sc.broken("a sync with "+t.String()+" is refused", t.answer.short(), t.answer)
-			return
-		}
-		for field, asked := range t.fields {
-			if jsonvalue.Missing(asked, jsonvalue.Decode(jsonvalue.Down(t.shown.at("data"), field)), field) == "" {
-				sc.broken("a sync that does not show "+field+" "+jsonvalue.Brief(asked), "it does", t.shown)
-			}
-		}
+		sc.expect(are(t.answer), "a sync with "+t.String()+" "+what, t.answer.short(), t.answer)
 	})
 }
 
 // listedAlike compares things of a list with what is read by their ids.
 func (sc *scenario) listedAlike(path string, read ...*answer) error {
-	list := sc.must(request{method: "GET", path: sc.filled(path) + "?per_page=100"})
-	for _, one := range read {
+	list := sc.get(sc.filled(path) + "?per_page=100")
+	return each(sc, "thing", read, func(one *answer) {
 		listed := jsonvalue.Items(list.at("data"))
 		i := slices.IndexFunc(listed, func(n *wire.Node) bool { return jsonvalue.SameValue(n.Get("id"), one.at("data", "id")) })
 		if i < 0 {
 			sc.broken("the list shows what has the id "+jsonvalue.Raw(one.at("data", "id")), "it does not", list)
-		} else if !jsonvalue.SameValue(listed[i], one.at("data")) {
-			sc.broken("the list shows "+jsonvalue.Raw(one.at("data")), jsonvalue.Raw(listed[i]), list, one)
+			return
 		}
-	}
-	return sc.heldBy(len(read), "thing")
-}
-
-func (sc *scenario) syncListedAlike(path string) error {
-	return sc.listedAlike(path, sc.must(request{method: "GET", path: sc.syncPath()}))
-}
-
-// runsListed looks for both runs of the sync.
-func (sc *scenario) runsListed(path string) error {
-	s := sc.latest()
-	if len(s.runs) != 2 {
-		undecided("the sync has not run twice")
-	}
-	return sc.listedAlike(path, s.runs...)
+		same := jsonvalue.SameValue(listed[i], one.at("data"))
+		sc.expect(same, "the list shows "+jsonvalue.Raw(one.at("data")), jsonvalue.Raw(listed[i]), list, one)
+	})
 }

@@ -15,14 +15,66 @@ import (
 )
 
 // viewSteps look at the things that answers show, of any kind.
-func viewSteps() []engine.Step {
-	return []engine.Step{
-		step(`^(data of each answer|every [a-z ]+ shown) has the (members|values):$`, (*scenario).viewsHave),
-		step(`^(\d+) ([a-z ]+)s are shown$`, (*scenario).soManyShown),
-		step(`^the ([a-z ]+) "([^"]+)" is shown with the values:$`, (*scenario).namedHasValues),
-		step(`^"([a-z_]+)" of every ([a-z ]+) shown is (later than|the same as) before$`, (*scenario).comparesBefore),
-		step(`^no answer shows "(\{secret[a-z_]*\})"(, but for the URL among the connection details)?$`, (*scenario).hidesSecret),
-	}
+var viewSteps = []step{
+	// The rows are | member | type | or | member | JSON |.
+	{`^(data of each answer|every [a-z ]+ shown) has the (members|values):$`, func(sc *scenario, which, what string, t *engine.Table) error {
+		has := map[string]func(*view, *engine.Table){"members": sc.hasShapes, "values": sc.hasValues}[what]
+		all := sc.data
+		if kind, is := strings.CutPrefix(strings.TrimSuffix(which, " shown"), "every "); is {
+			all = func() []*view { return sc.looked(kind) }
+		}
+		return each(sc, "look", all(), func(v *view) { has(v, t) })
+	}},
+	{`^(\d+) ([a-z ]+)s are shown$`, func(sc *scenario, want int, kind string) error {
+		all := sc.looked(kind)
+		names := map[string]bool{}
+		for _, v := range all {
+			names[v.name()] = true
+		}
+		sc.expect(len(names) == want, quantity.Count(want, kind), quantity.Count(len(names), kind), all[0].answer)
+		return sc.heldBy(len(all), "look")
+	}},
+	{`^the ([a-z ]+) "([^"]+)" is shown with the values:$`, func(sc *scenario, kind, name string, t *engine.Table) error {
+		all := sc.looked(kind)
+		named := lists.Where(all, func(v *view) bool { return v.name() == name })
+		sc.expectView(len(named) > 0, all[0], fmt.Sprintf("%q", name), "is shown", "it is not")
+		return each(sc, "look", named, func(v *view) { sc.hasValues(v, t) })
+	}},
+	// What an update did to a moment, or to a text.
+	{`^"([a-z_]+)" of every ([a-z ]+) shown is (later than|the same as) before$`, func(sc *scenario, member, kind, how string) error {
+		before := sc.before[kind]
+		if before == nil || before.member(member) == nil {
+			undecided("%s of the %s was not shown before", member, kind)
+		}
+		was := before.member(member)
+		return each(sc, "look", sc.looked(kind), func(v *view) {
+			now := v.member(member)
+			same := now != nil && string(now.Raw) == string(was.Raw)
+			if how == "later than" {
+				same = momentOf(now).After(momentOf(was))
+			}
+			sc.expectView(same, v, member, "is "+how+" "+jsonvalue.Raw(was), jsonvalue.Raw(now))
+		})
+	}},
+	{`^"([a-z_=]+)" of every ([a-z ]+) shown is its "([a-z_]+)"$`, func(sc *scenario, member, kind, other string) error {
+		return each(sc, "look", sc.looked(kind), func(v *view) {
+			a, b := v.node.Get(member), v.node.Get(other)
+			sc.expectView(a != nil && jsonvalue.Raw(a) == jsonvalue.Raw(b), v, member, "is "+jsonvalue.Raw(b), jsonvalue.Raw(a))
+		})
+	}},
+	// A secret is looked for in all answers of the scenario, in every encoding.
+	{`^no answer shows "(\{secret[a-z_]*\})"(, but for the URL among the connection details)?$`, func(sc *scenario, word, butURL string) error {
+		look := wire.NewRedactor()
+		look.Add(sc.filled(word), word)
+		mustSee(len(sc.answers), "the API was not called")
+		return each(sc, "answer", sc.answers, func(a *answer) {
+			body := a.Body
+			if butURL != "" {
+				body = withoutURL(body)
+			}
+			sc.expect(len(look.Leaks(body)) == 0, "an answer without "+word, a.short(), a)
+		})
+	}},
 }
 
 // view is one thing as an answer of the API shows it. The same thing is looked
@@ -73,11 +125,8 @@ func (sc *scenario) shown(kind string) []*view {
 		return out
 	}
 	for _, whole := range sc.shown(in.kind) {
-		list := whole.member(in.path)
-		if !list.Is(wire.Array) {
-			continue // whoever looks at the whole says so
-		}
-		for i, n := range list.Items {
+		// Whoever looks at the whole says when it has no such list.
+		for i, n := range jsonvalue.Items(whole.member(in.path)) {
 			out = append(out, &view{kind: kind, way: whole.way + ", " + in.path + " " + strconv.Itoa(i), answer: whole.answer, node: n, of: whole})
 		}
 	}
@@ -87,15 +136,13 @@ func (sc *scenario) shown(kind string) []*view {
 // looked are the things of a kind; none at all decides nothing.
 func (sc *scenario) looked(kind string) []*view {
 	all := sc.shown(kind)
-	if len(all) == 0 {
-		undecided("no %s was shown", kind)
-	}
+	mustSee(len(all), "no %s was shown", kind)
 	return all
 }
 
-// brokenView adds a finding about one look.
-func (sc *scenario) brokenView(v *view, member, expected, actual string) {
-	sc.broken(fmt.Sprintf("%s (%s): %s %s", v.kind, v.way, member, expected), actual, v.answer)
+// expectView adds a finding about one look unless something is so.
+func (sc *scenario) expectView(is bool, v *view, member, expected, actual string) {
+	sc.expect(is, fmt.Sprintf("%s (%s): %s %s", v.kind, v.way, member, expected), actual, v.answer)
 }
 
 // member goes down to a member, which is written with dots; "." is the whole.
@@ -121,7 +168,7 @@ func (sc *scenario) data() []*view {
 	var out []*view
 	for _, a := range sc.batch {
 		if !accepted(a) || a.at("data") == nil {
-			sc.broken(fmt.Sprintf("%s %s is answered with data", a.request.method, a.request.path), a.short(), a)
+			sc.broken(a.request.String()+" is answered with data", a.short(), a)
 			continue
 		}
 		things := []*wire.Node{a.at("data")}
@@ -129,31 +176,12 @@ func (sc *scenario) data() []*view {
 			things = things[0].Items
 		}
 		for _, one := range things {
-			out = append(out, &view{kind: "data", way: a.request.method + " " + a.request.path, answer: a, node: one})
+			out = append(out, &view{kind: "data", way: a.request.String(), answer: a, node: one})
 		}
 	}
 	stop(sc.Held())
-	if len(out) == 0 {
-		undecided("no answer has data")
-	}
+	mustSee(len(out), "no answer has data")
 	return out
-}
-
-// viewsHave holds things against a table, | member | type | or | member | JSON |.
-func (sc *scenario) viewsHave(which, what string, t *engine.Table) error {
-	kind, _ := strings.CutPrefix(strings.TrimSuffix(which, " shown"), "every ")
-	see, has := func() []*view { return sc.looked(kind) }, sc.hasShapes
-	if kind == which {
-		see = sc.data
-	}
-	if what == "values" {
-		has = sc.hasValues
-	}
-	all := see()
-	for _, v := range all {
-		has(v, t)
-	}
-	return sc.heldBy(len(all), "look")
 }
 
 func (sc *scenario) hasShapes(v *view, t *engine.Table) {
@@ -161,9 +189,7 @@ func (sc *scenario) hasShapes(v *view, t *engine.Table) {
 		n := v.member(row[0])
 		ok, err := jsonvalue.Fits(row[1], n)
 		stop(err)
-		if !ok {
-			sc.brokenView(v, row[0], "is "+row[1], jsonvalue.Raw(n))
-		}
+		sc.expectView(ok, v, row[0], "is "+row[1], jsonvalue.Raw(n))
 	}
 }
 
@@ -178,87 +204,15 @@ func (sc *scenario) hasValues(v *view, t *engine.Table) {
 		if _, list := want.([]any); list {
 			same = jsonvalue.Missing(want, got, row[0]) == ""
 		}
-		if !same && (row[0] != "type" || !strings.EqualFold(fmt.Sprint(want), fmt.Sprint(got))) {
-			sc.brokenView(v, row[0]+" of "+v.name(), "is "+jsonvalue.Brief(want), jsonvalue.Raw(n))
-		}
+		same = same || row[0] == "type" && strings.EqualFold(fmt.Sprint(want), fmt.Sprint(got))
+		sc.expectView(same, v, row[0]+" of "+v.name(), "is "+jsonvalue.Brief(want), jsonvalue.Raw(n))
 	}
-}
-
-// soManyShown counts the names of the things of a kind.
-func (sc *scenario) soManyShown(want int, kind string) error {
-	all := sc.looked(kind)
-	names := map[string]bool{}
-	for _, v := range all {
-		names[v.name()] = true
-	}
-	if len(names) != want {
-		sc.broken(quantity.Count(want, kind), quantity.Count(len(names), kind), all[0].answer)
-	}
-	return sc.heldBy(len(all), "look")
-}
-
-// namedHasValues is for the things of one name; they must be there.
-func (sc *scenario) namedHasValues(kind, name string, t *engine.Table) error {
-	all := sc.looked(kind)
-	found := 0
-	for _, v := range all {
-		if v.name() != name {
-			continue
-		}
-		found++
-		sc.hasValues(v, t)
-	}
-	if found == 0 {
-		sc.brokenView(all[0], fmt.Sprintf("%q", name), "is shown", "it is not")
-	}
-	return sc.heldBy(found, "look")
-}
-
-// comparesBefore looks at what an update did to a moment, or to a text.
-func (sc *scenario) comparesBefore(member, kind, how string) error {
-	before := sc.before[kind]
-	if before == nil || before.member(member) == nil {
-		undecided("%s of the %s was not shown before", member, kind)
-	}
-	was := before.member(member)
-	all := sc.looked(kind)
-	for _, v := range all {
-		now := v.member(member)
-		same := now != nil && string(now.Raw) == string(was.Raw)
-		if how == "later than" {
-			same = momentOf(now).After(momentOf(was))
-		}
-		if !same {
-			sc.brokenView(v, member, "is "+how+" "+jsonvalue.Raw(was), jsonvalue.Raw(now))
-		}
-	}
-	return sc.heldBy(len(all), "look")
 }
 
 // momentOf is the zero time for what is no time stamp.
 func momentOf(n *wire.Node) time.Time {
 	t, _ := time.Parse(time.RFC3339Nano, jsonvalue.Text(n))
 	return t
-}
-
-// hidesSecret looks through all answers of the scenario, in every encoding.
-func (sc *scenario) hidesSecret(word, butURL string) error {
-	text := sc.filled(word)
-	look := wire.NewRedactor()
-	look.Add(text, word)
-	for _, a := range sc.answers {
-		body := a.Body
-		if butURL != "" {
-			body = withoutURL(body)
-		}
-		if len(look.Leaks(body)) > 0 {
-			sc.broken("an answer without "+word, a.short(), a)
-		}
-	}
-	if len(sc.answers) == 0 {
-		undecided("the API was not called")
-	}
-	return sc.heldBy(len(sc.answers), "answer")
 }
 
 // withoutURL leaves out where the URL of a connection is published to stand.

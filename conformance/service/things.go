@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -33,12 +34,7 @@ type thing struct {
 }
 
 // at is where the thing stands below the base URL.
-func (t thing) at() string {
-	if t.path != "" {
-		return t.path
-	}
-	return "/" + t.kind + "/" + strconv.FormatInt(t.id, 10)
-}
+func (t thing) at() string { return cmp.Or(t.path, below(t.kind, t.id, "")) }
 
 // prefix begins every name that a part of the run gives: a check, or the run
 // itself. The journal keeps it, so that what a killed run leaves can be recognised
@@ -121,19 +117,7 @@ func (r *run) prepare(ctx context.Context) (problem, fix string) {
 	if r.source = r.opts.SourceID; r.source != 0 {
 		return "", ""
 	}
-	return r.makeSource(ctx)
-}
-
-// emulatedSource is the body that makes the warehouse which scenarios read from where none
-// is named: its rows stand in the queries of their datasets.
-func emulatedSource(name string) map[string]any {
-	return map[string]any{"connection": map[string]any{"name": name, "type": "snowflake", "credentials": map[string]any{
-		"account": "zz-conf", "warehouse": "CONF", "database": "CONF", "user": "CONF", "password": "conf",
-	}}}
-}
-
-func (r *run) makeSource(ctx context.Context) (problem, fix string) {
-	a, err := r.send(ctx, "", request{method: "POST", path: "/sources", as: asWorkspace, body: emulatedSource(r.called("source"))})
+	a, err := r.send(ctx, "", request{method: "POST", path: "/sources", body: emulatedSource(r.called("source"))})
 	switch {
 	case err != nil:
 		return err.Error(), ""
@@ -143,6 +127,14 @@ func (r *run) makeSource(ctx context.Context) (problem, fix string) {
 	r.source = a.id("data", "id")
 	r.keep(thing{kind: "sources", id: r.source})
 	return "", ""
+}
+
+// emulatedSource is the body that makes the warehouse which scenarios read from where none
+// is named: its rows stand in the queries of their datasets.
+func emulatedSource(name string) map[string]any {
+	return map[string]any{"connection": map[string]any{"name": name, "type": "snowflake", "credentials": map[string]any{
+		"account": "zz-conf", "warehouse": "CONF", "database": "CONF", "user": "CONF", "password": "conf",
+	}}}
 }
 
 // kinds are what a run makes, in the order in which it can be deleted; named is

@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/engine"
+	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 )
 
 // patientAtMost bounds one wait for real with Options.Patient: a check that lets more
@@ -67,6 +69,39 @@ func (sc *scenario) clockOf() time.Time {
 	return now.UTC()
 }
 
+// anotherRun waits for a run that was not asked for. The specification names no time in
+// which it has to come; who waits for real waits less, and decides less.
+func (sc *scenario) anotherRun() error {
+	const most, by = 12, "10m"
+	s := sc.latest()
+	last := sc.newest(s)
+	until := sc.opts.time.now().Add(patientAtMost)
+	for n := 0; ; n++ {
+		now := sc.newest(s)
+		switch {
+		case now != last:
+			sc.ends(s, now)
+			return nil
+		case sc.patient() && sc.opts.time.now().After(until):
+			return engine.Inconclusive("--control-url", "the sync has not run again within %s", inWords(patientAtMost))
+		case sc.patient():
+			sc.sleep(pollPatiently)
+		case n == most:
+			sc.broken("the sync runs again by itself", "it has not, since run "+strconv.FormatInt(last, 10), s.runs[len(s.runs)-1])
+			return sc.Held()
+		default:
+			sc.advance(by)
+		}
+	}
+}
+
+// newest is the id of the latest run of a sync.
+func (sc *scenario) newest(s *syncing) int64 {
+	a := sc.get(below("syncs", s.id, "/sync_runs?per_page=1&order=desc"))
+	mustSee(len(jsonvalue.Items(a.at("data"))), "the sync has no runs")
+	return a.id("data", "0", "id")
+}
+
 func tooLong(d time.Duration) error {
 	return engine.NotRun("--control-url", "would have to wait %s for real; needs --control-url", inWords(d))
 }
@@ -74,11 +109,10 @@ func tooLong(d time.Duration) error {
 // inWords is a duration as a feature file writes it: 5m, 24h.
 func inWords(d time.Duration) string {
 	text := d.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
+	for _, empty := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, empty) {
+			text = strings.TrimSuffix(text, empty[1:])
+		}
 	}
 	return text
 }

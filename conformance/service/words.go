@@ -1,7 +1,9 @@
 package service
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
 	"strconv"
 	"strings"
@@ -17,26 +19,14 @@ var braces = regexp.MustCompile(`\{[a-z][a-z_]*\}`)
 
 // filled puts what they stand for in place of the words of a text.
 func (sc *scenario) filled(text string) string {
-	var missing string
-	out := braces.ReplaceAllStringFunc(text, func(place string) string {
+	return braces.ReplaceAllStringFunc(text, func(place string) string {
 		s, known := sc.word(strings.Trim(place, "{}"))
 		if !known {
-			missing = place
+			stop(engine.Outcome(conformance.HarnessError, "", "nothing stands for %s in %s", place, text))
 		}
 		return s
 	})
-	if missing != "" {
-		stop(engine.Outcome(conformance.HarnessError, "", "nothing stands for %s in %s", missing, text))
-	}
-	return out
 }
-
-// unknownID is far above what anybody has counted to, and small enough for
-// every kind of integer.
-const unknownID = 2_000_000_011
-
-// secretTail makes secrets long enough to be found in every encoding.
-const secretTail = "kW7tQ2mZ"
 
 // word is what stands for a name in braces: what a step has put there, and
 //
@@ -57,51 +47,93 @@ func (sc *scenario) word(name string) (text string, known bool) {
 			return "", false
 		}
 	case kind == "secret":
-		text = fmt.Sprintf("zz%sq%dx", sc.opts.RunID, sc.numbers.Add(1)) + secretTail
+		// Its tail makes it long enough to be found in every encoding.
+		text = fmt.Sprintf("zz%sq%dxkW7tQ2mZ", sc.opts.RunID, sc.numbers.Add(1))
 		sc.secrets.Add(text, "$SECRET")
 	default:
-		return sc.thingWord(name)
+		value := sc.thingWord(name)
+		return fmt.Sprint(value), value != nil
 	}
 	sc.words[name] = text
 	return text, true
 }
 
-func (sc *scenario) thingWord(name string) (string, bool) {
-	id := func(n int64, known bool) (string, bool) { return strconv.FormatInt(n, 10), known }
-	switch name {
-	case "name":
-		return sc.called("thing"), true
-	case "email":
-		return sc.email("person"), true
-	case "nobody":
-		return id(unknownID, true)
-	case "source":
-		return id(sc.source, true)
-	case "destination":
-		if sc.dest != nil {
-			return id(sc.dest.id, true)
-		}
-	case "dataset":
-		return id(sc.nextSync().rows.id, true)
-	case "sync", "first_sync":
-		if len(sc.syncs) == 0 {
-			return "", false
-		}
-		if name == "sync" {
-			return id(sc.latest().id, true)
-		}
-		return id(sc.syncs[0].id, true)
-	case "alert":
-		return jsonvalue.Raw(sc.last().at("data", "alert_attributes", "0", "id")), true
-	case "id_mapping":
-		return string(jsonvalue.Encode(identifies(mapping("id", "id")))), true
-	case "lookup_mapping":
-		return string(jsonvalue.Encode(sc.lookup())), true
-	case "table":
-		return string(jsonvalue.Encode(sc.nextSync().over["source_attributes"])), true
+// thingWord is an id or a text; nil where nothing stands for the name.
+func (sc *scenario) thingWord(name string) any {
+	switch {
+	case name == "name":
+		return sc.called("thing")
+	case name == "email":
+		return sc.email("person")
+	case name == "nobody": // far above what anybody has counted to, and small enough for every kind of integer
+		return 2_000_000_011
+	case name == "source":
+		return sc.source
+	case name == "destination" && sc.dest != nil:
+		return sc.dest.id
+	case name == "dataset":
+		return sc.next.rows.id
+	case name == "sync" && len(sc.syncs) > 0:
+		return sc.latest().id
+	case name == "first_sync" && len(sc.syncs) > 0:
+		return sc.syncs[0].id
+	case name == "alert":
+		return jsonvalue.Raw(sc.last().at("data", "alert_attributes", "0", "id"))
+	case name == "id_mapping":
+		return string(jsonvalue.Encode(identifies(mapping("id", "id"))))
+	case name == "lookup_mapping":
+		return string(jsonvalue.Encode(sc.lookup()))
+	case name == "table":
+		return string(jsonvalue.Encode(sc.next.over["source_attributes"]))
 	}
-	return "", false
+	return nil
 }
 
 // says lets a word stand for an id from now on.
 func (sc *scenario) says(word string, id int64) { sc.words[word] = strconv.FormatInt(id, 10) }
+
+// laid gives a body with the rows of a table laid over it: a field by its path
+// with dots, and its value as JSON. The value "nothing" leaves the field out.
+func (sc *scenario) laid(body map[string]any, t *engine.Table) map[string]any {
+	out := maps.Clone(body)
+	for _, row := range cells(t) {
+		if row["value"] == "nothing" {
+			delete(out, row["field"])
+			continue
+		}
+		jsonvalue.Put(out, row["field"], sc.value(row["value"]))
+	}
+	return out
+}
+
+// asked are the rows of a table as fields by path; nil for one that is left out.
+func (sc *scenario) asked(t *engine.Table) map[string]any {
+	fields := map[string]any{}
+	for _, row := range cells(t) {
+		if fields[row["field"]] = nil; row["value"] != "nothing" {
+			fields[row["field"]] = sc.value(row["value"])
+		}
+	}
+	return fields
+}
+
+// value reads a cell: JSON in which words stand for ids.
+func (sc *scenario) value(cell string) any {
+	var v any
+	stopAt(json.Unmarshal([]byte(sc.filled(cell)), &v), "read cell %q", cell)
+	return v
+}
+
+// cells are the rows of a table by the names in its first one.
+func cells(t *engine.Table) []map[string]string {
+	var out []map[string]string
+	rows := engine.Rows(t)
+	for _, row := range rows[1:] {
+		one := map[string]string{}
+		for i, cell := range row {
+			one[rows[0][i]] = cell
+		}
+		out = append(out, one)
+	}
+	return out
+}

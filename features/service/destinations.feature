@@ -292,7 +292,7 @@ Feature: Connections to destinations
     Given a workspace whose notices go to 1 address
     And a webhook with every event
     And a connection whose URL ends in "/{secret_path}?api_key={secret_query}"
-    And the endpoint gives no answer to any batch
+    And the destination answers every "sync_batch" with no reply
     And a sync with:
       | field            | value |
       | alert_attributes | [{"type": "FailureAlertConfiguration", "send_for": "every_time", "should_send_recovery": true, "options": null}] |
@@ -313,7 +313,7 @@ Feature: Connections to destinations
     Given a workspace whose notices go to 1 address
     And a webhook with every event
     And a connection with the credentials {"auth_token":"{secret_token}","custom_headers":{"X-Key":{"value":"{secret_header}","is_secret":true}}}
-    And the endpoint gives no answer to any batch
+    And the destination answers every "sync_batch" with no reply
     And a sync with:
       | field            | value |
       | alert_attributes | [{"type": "FailureAlertConfiguration", "send_for": "every_time", "should_send_recovery": true, "options": null}] |

@@ -4,10 +4,16 @@
 package causes
 
 import (
+	"cmp"
+	"fmt"
 	"net/http"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/internal/foreign"
 )
 
 // Cause is what a message leads to.
@@ -15,9 +21,7 @@ type Cause struct {
 	Name string // the same for all messages of one cause
 	Text string
 	Fix  string
-	// When says of an endpoint that answers so now and then when it does; "" for one
-	// that answers so always.
-	When string
+	When string // it answers so, where it does not always; else ""
 }
 
 // Names of what a wrong statement comes from.
@@ -107,9 +111,11 @@ func texts(any ...string) *regexp.Regexp {
 }
 
 // OfRecord reports whether such a message is about one record, or one value of it.
-func (c Cause) OfRecord() bool { return slices.Contains(ofRecords, c.Name) }
-
-var ofRecords = []string{"unique constraint", "narrow column", "character set", "column without null", "type of a column", StatementFromText}
+func (c Cause) OfRecord() bool {
+	return slices.Contains([]string{
+		"unique constraint", "narrow column", "character set", "column without null", "type of a column", StatementFromText,
+	}, c.Name)
+}
 
 // Of is the cause that a message leads to; false when it leads to none.
 func Of(m Message) (Cause, bool) {
@@ -121,32 +127,25 @@ func Of(m Message) (Cause, bool) {
 	}
 	for _, row := range table {
 		if row.pattern.MatchString(m.Text) {
-			return row.naming(m.Text), true
+			c := row.Cause
+			if member := namedMember.FindStringSubmatch(m.Text); c.Name == "code" && member != nil {
+				c.Text = "the code of the endpoint reads " + cmp.Or(member[1:]...) + ", which is not there in this request, and fails."
+			}
+			return c, true
 		}
 	}
 	return statement(m)
 }
 
+// namedMember is the member that code has read in vain.
 var namedMember = regexp.MustCompile(`(?i)KeyError(?:: ?|\()?['"](\w+)|^'(\w+)'$|reading '(\w+)'|(?:read )?propert(?:y|ies) ['"](\w+)|attribute ['"](\w+)|has no key ['"]?(\w+)`)
-
-// naming puts the member that code has read in vain into its cause.
-func (c Cause) naming(text string) Cause {
-	if m := namedMember.FindStringSubmatch(text); c.Name == "code" && m != nil {
-		name := firstOf(m[1:])
-		c.Text = "the code of the endpoint reads " + name + ", which is not there in this request, and fails."
-	}
-	return c
-}
 
 var unknownMethod = regexp.MustCompile(`(?i)(?:unknown|no such|unsupported|unrecogni[sz]ed|invalid|undefined) (?:rpc )?method|method (?:\S+ )?(?:is |was )?(?:not|un)[ -]?(?:found|supported|known|implemented|available)|not (?:yet )?implemented|NotImplemented|unimplemented`)
 
 // missingMethod reads what dispatchers answer for a method that they do not know.
 func missingMethod(m Message) (Cause, bool) {
-	switch said := strings.ToLower(m.Text); {
-	case m.Method == "" || m.Code == "" || strings.Contains(said, "operation"):
-		return Cause{}, false
-	case m.Code == "-32601", unknownMethod.MatchString(said):
-	default:
+	said := strings.ToLower(m.Text)
+	if m.Method == "" || m.Code == "" || strings.Contains(said, "operation") || m.Code != "-32601" && !unknownMethod.MatchString(said) {
 		return Cause{}, false
 	}
 	return Cause{"missing method", "the endpoint has no method " + m.Method + ", or its dispatcher does not know the name.",
@@ -171,7 +170,7 @@ func statement(m Message) (Cause, bool) {
 	if found == nil {
 		return Cause{}, false
 	}
-	token := firstOf(found[1:])
+	token := cmp.Or(found[1:]...)
 	first, _, _ := strings.Cut(strings.ToUpper(token), " ")
 	switch {
 	case missing && slices.Contains(m.Names, token):
@@ -191,17 +190,7 @@ func statement(m Message) (Cause, bool) {
 		"pass values as bound parameters; never put them into the text of a statement.", ""}, true
 }
 
-func firstOf(groups []string) string {
-	for _, g := range groups {
-		if g != "" {
-			return g
-		}
-	}
-	return ""
-}
-
-// named reports whether a token is a name, or begins with one: MySQL quotes the rest of
-// the statement.
+// named reports whether a token is a name, or begins with one as where MySQL quotes the rest.
 func named(names []string, token string) bool {
 	first := strings.FieldsFunc(token, func(r rune) bool { return strings.ContainsRune(" ,=()`\";\n", r) })
 	return slices.ContainsFunc(names, func(name string) bool {
@@ -211,11 +200,73 @@ func named(names []string, token string) bool {
 
 var varying = regexp.MustCompile(`"[^"]*"|'[^']*'|[0-9a-fA-F-]*\d[0-9a-fA-F-]*`)
 
-// Key is the same for messages of one cause: its name, else the text without what
-// varies from call to call.
+// Key is the same for messages of one cause: its name, else the text without what varies.
 func Key(m Message) string {
 	if c, is := Of(m); is {
 		return c.Name
 	}
 	return varying.ReplaceAllString(m.Text, "…")
+}
+
+// Member is the cause of what stands in the place of a member of a kind; false when the reply
+// shows none. known are the other members that belong there.
+func Member(parent *wire.Node, name string, kind wire.NodeKind, known ...string) (Cause, bool) {
+	if !parent.Is(wire.Object) {
+		return Cause{}, false
+	}
+	n, quoted := parent.Get(name), strconv.Quote(name)
+	switch {
+	case n == nil:
+		return absent(parent, name, kind, known), true
+	case n.Kind == kind:
+		return ofValue(n, name)
+	case n.Kind == wire.Null:
+		return Cause{"null member", quoted + " is null: a value or a list that was never filled (None, a nil slice) is written as it is.",
+			fmt.Sprintf("give %s a value of its type from the beginning, an empty list where there is nothing.", name), ""}, true
+	case n.Kind == wire.String && strings.Trim(n.Text, " ") == "":
+		return Cause{"empty text", quoted + " is an empty text: the value was not set.", "set it, as a JSON " + kind.String() + ".", ""}, true
+	case n.Kind == wire.String:
+		return Cause{"member as text", fmt.Sprintf("%s is the text %s: what was printed, joined or read from the environment as text is passed on.", quoted, shown(n)),
+			"convert it before it is written: a JSON " + kind.String() + ", without quotes around the whole.", ""}, true
+	case n.Kind == wire.Number && kind == wire.Bool:
+		return Cause{"count for a boolean", fmt.Sprintf("%s is the number %s: a count of rows or a code of the destination is passed on.", quoted, shown(n)),
+			"compare it, and write true or false.", ""}, true
+	case n.Kind == wire.Object && kind == wire.Array:
+		return Cause{"map for a list", quoted + " is an object: what is kept by name or by identifier (a map) is written as it is.", "write its values as an array.", ""}, true
+	}
+	return Cause{"member of another type", fmt.Sprintf("%s is %s: a value of the code or of the destination is passed on as it is.", quoted, article(n.Kind)),
+		"write a JSON " + kind.String() + ".", ""}, true
+}
+
+// absent looks for the value under another name.
+func absent(parent *wire.Node, name string, kind wire.NodeKind, known []string) Cause {
+	for _, m := range parent.Members {
+		if m.Value.Kind == kind && m.Name != name && !slices.Contains(known, m.Name) {
+			return Cause{"member under another name", fmt.Sprintf("the value stands under another name, %q: the member must be called %q.", foreign.Clip(m.Name, 40), name),
+				fmt.Sprintf("call the member %q.", name), ""}
+		}
+	}
+	return Cause{"member left out", fmt.Sprintf("%q is left out: it is never set, is optional in the code, or what writes the JSON leaves out what is false, zero or empty (omitempty).", name),
+		fmt.Sprintf("write %q always, also when it is false, zero or empty.", name), ""}
+}
+
+// ofValue reads a member of the right type with a wrong value.
+func ofValue(n *wire.Node, name string) (Cause, bool) {
+	switch v, is := n.Int(); {
+	case is && v < 1:
+		return Cause{"no limit", fmt.Sprintf("%q is %d: the number stands for \"no limit\", or was never set.", name, v),
+			"give a number that the endpoint can keep; the service takes every number as it is.", ""}, true
+	case n.Kind == wire.Number && !n.IsInteger():
+		return Cause{"number with fraction", fmt.Sprintf("%q is %s: the number was calculated, or went through floating point.", name, shown(n)), "round it down to an integer.", ""}, true
+	}
+	return Cause{}, false
+}
+
+func shown(n *wire.Node) string { return foreign.Clip(string(n.Raw), 60) }
+
+func article(k wire.NodeKind) string {
+	if k == wire.Array || k == wire.Object {
+		return "an " + k.String()
+	}
+	return "a " + k.String()
 }

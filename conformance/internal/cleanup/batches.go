@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/destkit/destkit/conformance/internal/exchange"
 	"github.com/destkit/destkit/conformance/internal/journal"
 	"github.com/destkit/destkit/conformance/internal/line"
 	"github.com/destkit/destkit/conformance/internal/wire"
@@ -14,20 +13,13 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
-// Deletes go in batches as large as the endpoint declares. One that fails as a whole is
-// halved: a record that spoils its batch, or a size that the endpoint does not bear, must
-// not keep the others from being deleted.
-
-// unknownSize is the size of the batches of a clean-up where the endpoint
-// declares none that can be read.
-const unknownSize = 500
-
 // cleanUpSize is never more than the endpoint takes in one batch (spec 8).
 func (sc *Scenario) cleanUpSize() int {
+	const most = 500
 	if sc.Catalog.Speed == nil {
-		return unknownSize
+		return most
 	}
-	return int(max(1, min(unknownSize, sc.Catalog.Speed.MaximumBatchSize)))
+	return int(max(1, min(most, sc.Catalog.Speed.MaximumBatchSize)))
 }
 
 // How many batches may fail as a whole before the clean-up gives up: in all, and in a row
@@ -37,8 +29,9 @@ const (
 	MostDisturbed = 4
 )
 
-// deleteKeys deletes keys of a group, in batches that grow after a success and are halved
-// after a failure. A size that took the endpoint away is not tried again.
+// deleteKeys deletes keys of a group, in batches that grow after a success and are halved after a
+// failure: a record that spoils its batch, or a size that the endpoint does not bear, must not keep
+// the others from being deleted. A size that took the endpoint away is not tried again.
 func (sc *Scenario) deleteKeys(g *Cleaning, id rpc.Field, keys []journal.Key) {
 	size, most := sc.cleanUpSize(), sc.cleanUpSize()
 	failed, disturbed := 0, 0
@@ -66,7 +59,7 @@ func (sc *Scenario) deleteKeys(g *Cleaning, id rpc.Field, keys []journal.Key) {
 				keys = keys[len(part):]
 			}
 			for _, k := range keys {
-				g.Answers[exchange.KeyText(k.Identifier)] = Deletion{why: "not deleted, since the clean-up was given up: " + unanswered(b, err).why}
+				g.answer(k, Deletion{why: "not deleted, since the clean-up was given up: " + unanswered(b, err).why})
 			}
 			return
 		}
@@ -81,11 +74,11 @@ func (sc *Scenario) deleteBatch(o *write.Object, id rpc.Field, keys []journal.Ke
 	for i, k := range keys {
 		records[i] = &write.Record{Object: o, ID: id, Key: k.Identifier, Values: map[string]json.RawMessage{id.APIName: k.Identifier}}
 	}
-	outages := sc.Watch.Count()
+	outages := len(sc.Watch.All())
 	b, err := part.cleanUpBatch(rpc.OperationDelete, records, o.Ordinary(id))
 	for n := range DeleteRepeats {
 		// A batch that took the endpoint away is not sent again as it was.
-		if !again || !passing(b, err) || sc.Watch.IsGone() || sc.Watch.Count() > outages || !part.pause(deletePause<<n, b) {
+		if !again || !passing(b, err) || sc.Watch.IsGone() || len(sc.Watch.All()) > outages || !part.pause(deletePause<<n, b) {
 			break
 		}
 		b, err = part.cleanUpBatch(rpc.OperationDelete, records, o.Ordinary(id))
@@ -98,16 +91,17 @@ func (sc *Scenario) takeDeletes(g *Cleaning, keys []journal.Key, b *write.Batch,
 	for i, k := range keys {
 		d := unanswered(b, err)
 		if err == nil {
-			d.why = "delete: " + b.WhyOf(b.Records[i])
-		}
-		if err == nil && b.Succeeded(b.Records[i]) {
-			d = Deletion{Acknowledged: true, Reply: b.Reply}
-		} else if err == nil && b.Refused(b.Records[i]) {
 			r := b.Records[i]
-			d = Deletion{why: "delete: " + b.WhyOf(r), Reply: b.Reply, Refused: b.RefusalOf(r)}
-			d.absent = b.Failed(r) && sc.Ledger.MeansAbsent(g.Name, "skipped "+write.SkipWords(b, r))
+			d.why = "delete: " + b.WhyOf(r)
+			switch {
+			case b.Succeeded(r):
+				d = Deletion{Acknowledged: true, Reply: b.Reply}
+			case b.Refused(r):
+				d = Deletion{why: d.why, Reply: b.Reply, Refused: b.RefusalOf(r)}
+				d.absent = b.Failed(r) && sc.Ledger.MeansAbsent(g.Name, "skipped "+write.SkipWords(b, r))
+			}
 		}
-		g.Answers[exchange.KeyText(k.Identifier)] = d
+		g.answer(k, d)
 	}
 }
 
@@ -120,8 +114,7 @@ func unanswered(b *write.Batch, err error) Deletion {
 	return Deletion{why: "delete: " + b.Reply.Short(), unanswered: true}
 }
 
-// passing reports whether a batch got no answer of the endpoint, for a reason that
-// passes: a lost connection, a balancer, a limit.
+// passing reports whether a lost connection, a balancer or a limit kept a batch from its answer.
 func passing(b *write.Batch, err error) bool {
 	if err != nil {
 		return errors.Is(err, wire.ErrAway)
@@ -132,15 +125,13 @@ func passing(b *write.Batch, err error) bool {
 // pause waits, as long as a Retry-After in seconds asks for; false when the clean-up is over.
 func (sc *Scenario) pause(d time.Duration, b *write.Batch) bool {
 	if b != nil {
-		if seconds, err := strconv.Atoi(b.Reply.Header.Get("Retry-After")); err == nil {
-			d = max(d, min(time.Duration(max(0, seconds))*time.Second, longestPause))
-		}
+		seconds, _ := strconv.ParseInt(b.Reply.Header.Get("Retry-After"), 10, 32)
+		d = max(d, min(time.Duration(seconds)*time.Second, longestPause))
 	}
 	return line.Elapse(sc.Ctx, d) == nil
 }
 
-// cleanUpBatch sends one batch beside the budget of the run: what removes records
-// must not be kept back by it.
+// cleanUpBatch sends one batch beside the budget of the run, which must not hinder deletes.
 func (sc *Scenario) cleanUpBatch(operation string, records []*write.Record, mapped []rpc.Field) (*write.Batch, error) {
 	b := &write.Batch{Object: records[0].Object, Operation: operation, Records: records}
 	r, err := sc.Session.Send(sc.Ctx, sc.Check().ID, line.Request{

@@ -1,5 +1,4 @@
-// Package cleanup deletes what a run has written, and says what is left and how sure that
-// is.
+// Package cleanup deletes what a run has written, and says what is left and how sure that is.
 package cleanup
 
 import (
@@ -17,6 +16,7 @@ import (
 	"github.com/destkit/destkit/conformance/internal/write"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/hook"
+	"github.com/destkit/destkit/internal/lists"
 )
 
 // Cleanup is a run that can clean up after itself.
@@ -41,9 +41,10 @@ func (s *Cleanup) NewScenario(ctx context.Context, c *conformance.Check, o *writ
 
 func (g *Cleaning) AnswerTo(k journal.Key) Deletion { return g.Answers[exchange.KeyText(k.Identifier)] }
 
-// What bounds the clean-up at the end of a run; what it does not reach is named in the
-// report and stays in the journal. A slow endpoint gets twice the time that its declared
-// speed needs, where no hook can help.
+func (g *Cleaning) answer(k journal.Key, d Deletion) { g.Answers[exchange.KeyText(k.Identifier)] = d }
+
+// What bounds the clean-up at the end of a run; what it does not reach stays in the journal.
+// A slow endpoint gets twice the time that its declared speed needs, where no hook can help.
 const (
 	CleanUpTime     = 30 * time.Second
 	MostCleanUpTime = 10 * time.Minute
@@ -94,10 +95,9 @@ type Deletion struct {
 	Reply        *exchange.Reply // to the delete batch
 }
 
-// cleanKeys deletes the pending keys of the journal, looks whether they are gone,
-// and sorts what is left. Each of the three steps has the whole limit, 0 for
-// none: looking must not take the time that deleting needs. witnesses permits
-// updates where no read-back shows what is there.
+// cleanKeys deletes the pending keys of the journal, looks whether they are gone, and sorts what is
+// left. Each of the three steps has the whole limit, 0 for none: looking must not take the time
+// that deleting needs. witnesses permits updates where no read-back shows what is there.
 func (s *Cleanup) cleanKeys(ctx context.Context, limit time.Duration, witnesses bool, res *conformance.Residue) []*Cleaning {
 	groups := s.pendingGroups()
 	step := func(do func(sc *Scenario, g *Cleaning)) {
@@ -115,55 +115,52 @@ func (s *Cleanup) cleanKeys(ctx context.Context, limit time.Duration, witnesses 
 	step(func(sc *Scenario, g *Cleaning) { g.sight = sc.findSight(g, witnesses) })
 	step(func(sc *Scenario, g *Cleaning) { sc.deleteGroup(g) })
 	step(func(sc *Scenario, g *Cleaning) { settle(res, sc, g, sc.look(g)) })
+	const notOwn = "not deleted, since it is no key that this run makes: give --key-template or --key-range if the run had one, else the journal was changed"
 	for _, g := range groups {
 		for _, k := range g.foreign {
-			if k.State == journal.Refused {
-				continue // nothing of it is there, the journal says
+			if k.State != journal.Refused { // else nothing of it is there, the journal says
+				keep(res, s.Redactor, k, notOwn, k.State != journal.Unknown)
 			}
-			keep(res, s.NewScenario(ctx, line.CleanUpCheck, g.Object), k, notOwn, k.State != journal.Unknown)
 		}
 	}
 	return groups
 }
 
-// notOwn is why a key of a journal is left where it is.
-const notOwn = "not deleted, since it is no key that this run makes: give --key-template or --key-range if the run had one, else the journal was changed"
-
 // pendingGroups sorts the pending keys by object and field.
 func (s *Cleanup) pendingGroups() []*Cleaning {
-	type group struct{ object, field string }
-	groups := map[group]*Cleaning{}
-	var order []*Cleaning
+	var groups []*Cleaning
 	for _, k := range s.Journal.Pending() {
-		g := group{k.Object, k.Field}
-		if groups[g] == nil {
-			groups[g] = &Cleaning{Name: k.Object, Field: k.Field, Object: s.Catalog.Object(k.Object), Answers: map[string]Deletion{}}
-			order = append(order, groups[g])
+		i := slices.IndexFunc(groups, func(g *Cleaning) bool { return g.Name == k.Object && g.Field == k.Field })
+		if i < 0 {
+			i = len(groups)
+			groups = append(groups, &Cleaning{Name: k.Object, Field: k.Field, Object: s.Catalog.Object(k.Object), Answers: map[string]Deletion{}})
 		}
+		list := &groups[i].Keys
 		if s.owns != nil && !s.owns.Owns(k.Identifier) {
-			groups[g].foreign = append(groups[g].foreign, k)
-			continue
+			list = &groups[i].foreign
 		}
-		groups[g].Keys = append(groups[g].Keys, k)
+		*list = append(*list, k)
 	}
-	return order
+	return groups
 }
 
 // deleteGroup removes the keys: what the delete batches leave goes to the hook.
 func (sc *Scenario) deleteGroup(g *Cleaning) {
-	for _, k := range g.Keys {
-		g.Answers[exchange.KeyText(k.Identifier)] = Deletion{why: "the object takes no delete batches, and no cleanup hook is configured"}
-	}
-	if o := g.Object; o != nil && o.Accepts(rpc.OperationDelete) {
-		if id, ok := o.Field(g.Field); ok {
-			sc.deleteKeys(g, id, g.Keys)
-		} else {
-			for text := range g.Answers {
-				g.Answers[text] = Deletion{why: fmt.Sprintf("field %q is gone", g.Field)}
-			}
+	why := "the object takes no delete batches, and no cleanup hook is configured"
+	var id rpc.Field
+	deletes := g.Object != nil && g.Object.Accepts(rpc.OperationDelete)
+	if deletes {
+		if id, deletes = g.Object.Field(g.Field); !deletes {
+			why = fmt.Sprintf("field %q is gone", g.Field)
 		}
 	}
-	left := slices.DeleteFunc(slices.Clone(g.Keys), func(k journal.Key) bool { return g.Answers[exchange.KeyText(k.Identifier)].Acknowledged })
+	for _, k := range g.Keys {
+		g.answer(k, Deletion{why: why})
+	}
+	if deletes {
+		sc.deleteKeys(g, id, g.Keys)
+	}
+	left := lists.Where(g.Keys, func(k journal.Key) bool { return !g.AnswerTo(k).Acknowledged })
 	if len(left) > 0 && sc.Opts.Hooks.Cleanup.Set() {
 		sc.HookKeys(g, left)
 	}
@@ -176,8 +173,7 @@ const (
 	longestPause  = 5 * time.Second // that the endpoint can ask for
 )
 
-// HookKeys asks the author's cleanup hook to remove keys. It has its own time, however
-// long the delete batches took.
+// HookKeys asks the author's cleanup hook, which has its own time, to remove keys.
 func (sc *Scenario) HookKeys(g *Cleaning, left []journal.Key) {
 	ctx := sc.Ctx
 	if _, limited := ctx.Deadline(); limited {
@@ -185,19 +181,19 @@ func (sc *Scenario) HookKeys(g *Cleaning, left []journal.Key) {
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), CleanUpTime)
 		defer cancel()
 	}
-	ids := make([]json.RawMessage, len(left))
-	for i, k := range left {
-		ids[i] = k.Identifier
-	}
 	_, err := hook.Call(ctx, sc.Opts.Hooks.Cleanup, sc.Hooks, sc.Opts.Hooks.Timeout, "cleanup",
-		map[string]any{"action": "begin", "object": g.Name, "identifier_field": g.Field, "identifiers": ids})
-	for _, k := range left {
-		d := Deletion{Acknowledged: err == nil, hook: true}
-		if err != nil {
-			d.why = "cleanup hook: " + err.Error()
-		}
-		g.Answers[exchange.KeyText(k.Identifier)] = d
+		map[string]any{"action": "begin", "object": g.Name, "identifier_field": g.Field, "identifiers": identifiersOf(left)})
+	d := Deletion{Acknowledged: err == nil, hook: true}
+	if err != nil {
+		d.why = "cleanup hook: " + err.Error()
 	}
+	for _, k := range left {
+		g.answer(k, d)
+	}
+}
+
+func identifiersOf(keys []journal.Key) []json.RawMessage {
+	return lists.Of(keys, func(k journal.Key) json.RawMessage { return k.Identifier })
 }
 
 func (s *Cleanup) CleanJournal(ctx context.Context, path string) (res *conformance.Residue, err error) {

@@ -12,20 +12,20 @@ import (
 	"github.com/destkit/destkit/conformance/internal/line"
 	"github.com/destkit/destkit/conformance/internal/model"
 	"github.com/destkit/destkit/conformance/internal/values"
+	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/internal/write"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/hook"
+	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
-// An acknowledged delete is a claim. "0 records left behind" is said only where
-// something else shows that they are gone: the read-back, or an update that is
-// skipped for each of them (a witness).
-
-// The ways to see what is there.
+// What shows that records are gone, since an acknowledged delete is only a claim: the
+// read-back, or an update that is skipped for each of them (a witness).
 const (
-	ByReadback = "readback"
-	ByWitness  = "witness"
+	ByReadback    = "readback"
+	ByWitness     = "witness"
+	needsReadback = "give a read-back hook (--readback-url or --readback-command), and clean up again with the journal"
 )
 
 // sight is the way in which the records of one object can be seen.
@@ -35,19 +35,14 @@ type sight struct {
 	skipped string // by a witness: what it says of a key that is not there
 }
 
-// LateDelete is how long an acknowledged delete may take to show. That it is late
-// is for the checks to judge; here it would only name records that are gone.
+// LateDelete is how long an acknowledged delete may take to show, which the checks judge.
 const LateDelete = 500 * time.Millisecond
 
-// seen is what the look after the deletion shows of one key; absent from the
-// map: nothing.
+// seen is what the look after the deletion shows of one key.
 type seen struct {
 	there  bool
 	copies int
 }
-
-// needsReadback is what would show whether records are gone.
-const needsReadback = "give a read-back hook (--readback-url or --readback-command), and clean up again with the journal"
 
 // findSight finds before the deletion how its effect can be seen: a way that
 // shows nothing of records that are there shows nothing of their end.
@@ -85,39 +80,37 @@ func (sc *Scenario) findSight(g *Cleaning, witnesses bool) sight {
 // look says of each key what shows after the deletion.
 func (sc *Scenario) look(g *Cleaning) map[string]seen {
 	switch g.sight.by {
-	case ByReadback:
-		deadline := time.Now().Add(max(sc.Opts.ReadbackWindow, LateDelete))
-		for {
-			found, err := sc.lookThroughHook(g)
-			if err != nil {
-				g.sight.why = "the read-back hook failed: " + sc.Redactor.String(err.Error())
-				return nil
-			}
-			late := slices.ContainsFunc(g.Keys, func(k journal.Key) bool {
-				text := exchange.KeyText(k.Identifier)
-				return found[text].there && g.Answers[text].Acknowledged
-			})
-			if !late || !time.Now().Before(deadline) || line.Elapse(sc.Ctx, 100*time.Millisecond) != nil {
-				return found
-			}
-		}
+	case "":
+		return nil
 	case ByWitness:
 		return sc.lookByWitness(g)
 	}
-	return nil
+	deadline := time.Now().Add(max(sc.Opts.ReadbackWindow, LateDelete))
+	for {
+		found, err := sc.lookThroughHook(g)
+		if err != nil {
+			g.sight.why = "the read-back hook failed: " + sc.Redactor.String(err.Error())
+			return nil
+		}
+		late := slices.ContainsFunc(g.Keys, func(k journal.Key) bool {
+			return found[exchange.KeyText(k.Identifier)].there && g.AnswerTo(k).Acknowledged
+		})
+		if !late || !time.Now().Before(deadline) || line.Elapse(sc.Ctx, 100*time.Millisecond) != nil {
+			return found
+		}
+	}
 }
 
 // lookThroughHook asks the read-back for every key.
 func (sc *Scenario) lookThroughHook(g *Cleaning) (map[string]seen, error) {
-	ids := make([]json.RawMessage, len(g.Keys))
-	out := make(map[string]seen, len(g.Keys))
-	for i, k := range g.Keys {
-		ids[i] = k.Identifier
-		out[exchange.KeyText(k.Identifier)] = seen{}
-	}
-	reply, err := hook.Paged(sc.Readback)(sc.Ctx, hook.ReadbackRequest{Object: g.Name, IdentifierField: g.Field, Identifiers: ids})
+	request := hook.ReadbackRequest{Object: g.Name, IdentifierField: g.Field, Identifiers: identifiersOf(g.Keys)}
+	reply, err := hook.Paged(sc.Readback)(sc.Ctx, request)
 	if err != nil {
 		return nil, err
+	}
+	out := make(map[string]seen, len(g.Keys))
+	for _, k := range g.Keys {
+		out[exchange.KeyText(k.Identifier)] = seen{}
 	}
 	for _, r := range reply.Records {
 		out[exchange.KeyText(r.Identifier)] = seen{there: true, copies: r.Count}
@@ -131,12 +124,11 @@ func settle(res *conformance.Residue, sc *Scenario, g *Cleaning, found map[strin
 	var gone []journal.Key
 	cleaned := 0
 	for _, k := range g.Keys {
-		text := exchange.KeyText(k.Identifier)
-		answer, refused := g.Answers[text], k.State == journal.Refused
-		look, known := found[text]
+		answer, refused := g.AnswerTo(k), k.State == journal.Refused
+		look, known := found[exchange.KeyText(k.Identifier)]
 		switch {
 		case known && look.there:
-			keep(res, sc, k, stillThere(k, answer, g.sight.by, look.copies), true)
+			keep(res, sc.Redactor, k, stillThere(k, answer, g.sight.by, look.copies), true)
 			if g.sight.by == ByReadback {
 				g.StillThere = append(g.StillThere, k)
 			}
@@ -152,15 +144,12 @@ func settle(res *conformance.Residue, sc *Scenario, g *Cleaning, found map[strin
 		case answer.absent && k.State == journal.Unknown: // it never had an answer, and is not there
 			gone = append(gone, k)
 		default:
-			keep(res, sc, k, answer.why, k.State != journal.Unknown && !answer.unanswered)
+			keep(res, sc.Redactor, k, answer.why, k.State != journal.Unknown && !answer.unanswered)
 		}
 	}
 	res.Cleaned += cleaned
 	if cleaned > 0 && !slices.Contains(res.VerifiedBy, g.sight.by) {
 		res.VerifiedBy = append(res.VerifiedBy, g.sight.by)
-	}
-	if len(gone) == 0 {
-		return
 	}
 	if err := sc.Journal.Cleaned(gone); err != nil && res.UnverifiedReason == "" {
 		res.UnverifiedReason = sc.Redactor.String(err.Error())
@@ -168,8 +157,8 @@ func settle(res *conformance.Residue, sc *Scenario, g *Cleaning, found map[strin
 }
 
 // keep files a key that may still be there; known: it is.
-func keep(res *conformance.Residue, sc *Scenario, k journal.Key, why string, known bool) {
-	l := conformance.Leftover{Object: k.Object, Field: k.Field, Identifier: string(k.Identifier), Reason: sc.Redactor.String(why)}
+func keep(res *conformance.Residue, secrets *wire.Redactor, k journal.Key, why string, known bool) {
+	l := conformance.Leftover{Object: k.Object, Field: k.Field, Identifier: string(k.Identifier), Reason: secrets.String(why)}
 	if !known {
 		res.Unknown = append(res.Unknown, l)
 	} else {
@@ -197,29 +186,20 @@ func stillThere(k journal.Key, answer Deletion, by string, copies int) string {
 	return answer.why + "; " + shows
 }
 
-// controls is the number of records that are asked for before the deletion, of which one
-// must be found, and none be denied that must be there.
-const controls = 5
-
-// calibrateWitness finds whether an update tells a record that is there from one
-// that is not, and returns what it says of the latter. Without a record that it
-// finds, an endpoint that refuses every update would pass for an empty one.
+// calibrateWitness finds whether an update tells a record that is there from one that is not,
+// and returns what it says of the latter. Of the records that it asks for, one must be found
+// (an endpoint that refuses every update would pass for an empty one), and none be denied
+// that must be there.
 func (sc *Scenario) calibrateWitness(g *Cleaning) (string, bool) {
+	const controls = 5
 	o := g.Object
-	if o == nil || !o.Accepts(rpc.OperationUpdate) || sc.Opts.SkipConvention == conformance.SkipSuccess {
+	if o == nil || !o.Accepts(rpc.OperationUpdate) || sc.Opts.SkipConvention == conformance.SkipSuccess ||
+		!o.Accepts(rpc.OperationDelete) && !sc.Opts.Hooks.Cleanup.Set() {
 		return "", false
 	}
 	id, ok := o.Field(g.Field)
-	if !ok || !o.Accepts(rpc.OperationDelete) && !sc.Opts.Hooks.Cleanup.Set() {
-		return "", false
-	}
-	var keys []journal.Key
-	for _, k := range slices.Backward(g.Keys) {
-		if (k.State == journal.Written || k.State == journal.Unknown) && len(keys) < controls {
-			keys = append(keys, k)
-		}
-	}
-	if len(keys) == 0 {
+	keys := lists.Where(g.Keys, func(k journal.Key) bool { return k.State == journal.Written || k.State == journal.Unknown })
+	if keys = keys[max(0, len(keys)-controls):]; !ok || len(keys) == 0 {
 		return "", false
 	}
 	never, err := sc.Key(o, id)
@@ -297,8 +277,7 @@ func (sc *Scenario) witnessUpdates(g *Cleaning, id rpc.Field, keys []journal.Key
 	return out, all
 }
 
-// witnesses are records with ordinary values under these keys; none where the
-// object has no field that an update could carry.
+// witnesses are ordinary records under these keys; nil where an update could carry no field.
 func (sc *Scenario) witnesses(o *write.Object, id rpc.Field, keys []journal.Key) ([]*write.Record, error) {
 	out := make([]*write.Record, len(keys))
 	for i, k := range keys {

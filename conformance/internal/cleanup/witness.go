@@ -1,7 +1,7 @@
 package cleanup
 
 import (
-	"encoding/json"
+	"cmp"
 	"time"
 
 	"github.com/destkit/destkit/conformance"
@@ -11,11 +11,9 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
-// A witness operation gives evidence of existence without a read-back: an
-// update of an absent record is skipped, an insert of an existing one too. It
-// counts only where skips are visible, by declaration or by calibration.
-
-// Witnessed decides by witness operations whether records are there.
+// Witnessed decides by witness operations whether records are there: an update of an absent
+// record is skipped, an insert of an existing one too. That counts only where skips are
+// visible, by declaration or by calibration.
 func (sc *Scenario) Witnessed(records []*write.Record, want bool) error {
 	op, err := sc.calibrated()
 	if err != nil {
@@ -35,39 +33,35 @@ func (sc *Scenario) Witnessed(records []*write.Record, want bool) error {
 	}
 	for _, b := range batches {
 		for _, r := range b.Records {
-			if !b.Answered() {
-				return engine.Inconclusive("readback", "the witness operation %s was not answered: %s", op, b.Reply.Short())
-			}
-			if !b.Succeeded(r) && !b.Failed(r) {
-				return engine.Inconclusive("readback", "the witness operation %s has no result for %s, or results that contradict each other (RES-002)", op, r.Key)
-			}
 			there := sc.Skipped(b, r) == (op == rpc.OperationInsert)
-			if there == want {
-				continue
-			}
-			if want {
+			switch {
+			case !b.Answered():
+				return engine.Inconclusive("readback", "the witness operation %s was not answered: %s", op, b.Reply.Short())
+			case !b.Succeeded(r) && !b.Failed(r):
+				return engine.Inconclusive("readback", "the witness operation %s has no result for %s, or results that contradict each other (RES-002)", op, r.Key)
+			case there == want:
+			case there:
+				sc.BrokenFor(sc.LastOperation(), "no record "+string(r.Key)+" in the destination",
+					"the witness operation "+op+" says that it is there: "+b.WhyOf(r), sc.ReplyFor(r), b.Reply)
+			default:
 				if op == rpc.OperationUpdate {
 					sc.Unmet.Unwitnessed = append(sc.Unmet.Unwitnessed, r)
 				}
 				sc.BrokenAs(write.SymptomMissing, sc.LastOperation(), "the acknowledged record "+string(r.Key)+" in the destination",
 					"the witness operation "+op+" says that it is not there: "+b.WhyOf(r), sc.ReplyFor(r), b.Reply)
-			} else {
-				sc.BrokenFor(sc.LastOperation(), "no record "+string(r.Key)+" in the destination",
-					"the witness operation "+op+" says that it is there: "+b.WhyOf(r), sc.ReplyFor(r), b.Reply)
 			}
 		}
 	}
 	sc.Proof("witnessed by %s", op)
 	for i := range records {
-		switch {
-		case want:
+		if want {
 			sc.Saw(conformance.SeenStored, 1)
-		case created[i]:
-			sc.Saw(conformance.SeenDeleted, 1)
-			fallthrough
-		default:
-			sc.Saw(conformance.SeenAbsent, 1)
+			continue
 		}
+		if created[i] {
+			sc.Saw(conformance.SeenDeleted, 1)
+		}
+		sc.Saw(conformance.SeenAbsent, 1)
 	}
 	return sc.Held()
 }
@@ -103,13 +97,11 @@ func (sc *Scenario) WitnessesSee() error {
 			continue
 		}
 		seen++
-		r := l.Witness.Records[0]
-		there := sc.Skipped(l.Witness, r) == (witness == rpc.OperationInsert)
-		if !there {
+		if r := l.Witness.Records[0]; sc.Skipped(l.Witness, r) != (witness == rpc.OperationInsert) {
 			blind++
 			sc.Unmet.Outpaced = append(sc.Unmet.Outpaced, l.Created.Records[0])
 			sc.BrokenAs(write.SymptomMissing, witness, "an acknowledged record that every later call sees",
-				string(json.RawMessage(r.Key))+" was acknowledged, and then "+witness+" did not find it: "+l.Witness.WhyOf(r), l.Created.Reply, l.Witness.Reply)
+				string(r.Key)+" was acknowledged, and then "+witness+" did not find it: "+l.Witness.WhyOf(r), l.Created.Reply, l.Witness.Reply)
 		}
 	}
 	if seen == 0 {
@@ -118,19 +110,12 @@ func (sc *Scenario) WitnessesSee() error {
 	if witness == rpc.OperationInsert && blind == seen || sc.Opts.SkipConvention == "" {
 		if visible, err := sc.skipsVisible(witness); err != nil || !visible {
 			sc.Drop()
-			return OrError(err, engine.Inconclusive("readback", "skips of %s cannot be told from successes: declare --skip-convention", witness))
+			return cmp.Or(err, engine.Inconclusive("readback", "skips of %s cannot be told from successes: declare --skip-convention", witness))
 		}
 	}
 	sc.Proof("witnessed by %s", witness)
 	sc.Saw(conformance.SeenStored, seen)
 	return sc.Held()
-}
-
-func OrError(err, other error) error {
-	if err != nil {
-		return err
-	}
-	return other
 }
 
 // skipsVisible calibrates one witness operation.
@@ -143,24 +128,21 @@ func (sc *Scenario) skipsVisible(op string) (bool, error) {
 	if op == rpc.OperationInsert {
 		rounds = 2
 	}
-	var last *write.Batch
 	for i := range rounds {
-		if last, err = sc.WriteOne(op, probe, write.Plan{}); err != nil {
+		b, err := sc.WriteOne(op, probe, write.Plan{})
+		if err != nil {
 			return false, err
 		}
-		if i+1 < rounds && !last.Succeeded(probe[0]) {
-			return false, nil // one that takes nothing shows nothing by refusing it again
+		// One that takes nothing shows nothing by refusing it again.
+		if last := i+1 == rounds; last && !sc.Skipped(b, probe[0]) || !last && !b.Succeeded(probe[0]) {
+			return false, nil
 		}
-	}
-	if !sc.Skipped(last, probe[0]) {
-		return false, nil
 	}
 	return sc.Finds(op)
 }
 
-// Finds is the positive control of a witness: an update takes a record that is
-// there. One that takes none shows nothing by refusing. A record that was
-// acknowledged before it was written has some time to arrive.
+// Finds is the positive control of a witness: an update takes a record that is there, which
+// has some time to arrive. One that takes none shows nothing by refusing.
 func (sc *Scenario) Finds(op string) (bool, error) {
 	if op != rpc.OperationUpdate || sc.Object.Creating() == "" {
 		return true, nil

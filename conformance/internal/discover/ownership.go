@@ -30,8 +30,8 @@ type Ownership struct {
 	from, to int64
 	keys     *values.Keys
 	checks   []string
-	most     int                   // records of a check
-	hashed   map[[16]byte]struct{} // the form of a UUID; nil until one is asked for
+	most     int               // records of a check
+	hashed   map[[16]byte]bool // the form of a UUID; nil until one is asked for
 }
 
 // derivedRun is how a run that was not named calls itself.
@@ -110,19 +110,16 @@ func (w *Ownership) OwnsNode(n *wire.Node) bool {
 	return false
 }
 
-// odd tells the integers beyond 2^53 that a run makes where the author has not
-// bounded its integers.
+// odd tells the integers beyond 2^53 that a run makes where the author gave no range.
 func (w *Ownership) odd(v int64) bool {
 	if w.ranged || !derivedRun.MatchString(w.Run) {
 		return false
 	}
 	run, _ := strconv.ParseInt(w.Run, 16, 64) // six digits
 	first := values.OddKey(run, 0)
-	return v > first && v <= values.OddKey(run, mostOdd) && (v-first)%2 == 0
+	const most = 999 // in a table
+	return v > first && v <= values.OddKey(run, most) && (v-first)%2 == 0
 }
-
-// mostOdd is how many odd integers a table has at most.
-const mostOdd = 999
 
 // isHashed tells the keys in the form of a UUID by making them again.
 func (w *Ownership) isHashed(text string) bool {
@@ -131,16 +128,15 @@ func (w *Ownership) isHashed(text string) bool {
 		return false
 	}
 	if w.hashed == nil {
-		w.hashed = map[[16]byte]struct{}{}
+		w.hashed = map[[16]byte]bool{}
 		for _, check := range w.checks {
 			before, after, _ := strings.Cut(strings.NewReplacer("{run}", w.Run, "{check}", check).Replace(w.keys.Template), "{n}")
 			key := []byte(before)
 			for n := range w.most {
 				key = append(strconv.AppendInt(key[:len(before)], int64(n+1), 10), after...)
-				w.hashed[values.HashOfKey(key)] = struct{}{}
+				w.hashed[values.HashOfKey(key)] = true
 			}
 		}
 	}
-	_, made := w.hashed[[16]byte(raw)]
-	return made
+	return w.hashed[[16]byte(raw)]
 }

@@ -16,14 +16,15 @@ import (
 	"github.com/destkit/destkit/internal/lists"
 )
 
-// Before the checks of a run that writes, a trial learns which ordinary values an
-// object takes: a refused value leads to a plainer one, or to one that the
-// message of the refusal names. Endpoints with strict validation are then judged
-// by records that they accept, and what they refuse is a finding of its own
-// (DAT-014) and not of every check.
+// Before the checks of a run that writes, a trial learns which ordinary values an object
+// takes: a refused value leads to a plainer one, or to one that the message of the refusal
+// names. The checks then send records that are accepted, and what is refused is one finding
+// (DAT-014) and not one of every check.
 
-// TrialRecords is the most that the trial writes into one object.
-const TrialRecords = 40
+const (
+	TrialRecords = 40              // that the trial writes into one object at most
+	trialTime    = 5 * time.Second // of an object with very many fields, or a slow one
+)
 
 // trialCheck stands in the records of the trial.
 var trialCheck = &conformance.Check{ID: "TRIAL", Title: "Which values the object accepts"}
@@ -35,8 +36,7 @@ func (s *Discovery) TryValues(ctx context.Context, checks []*conformance.Check) 
 	}
 	for _, name := range s.Opts.Objects {
 		if o := s.Catalog.Object(name); o != nil && o.Creating() != "" {
-			t := &trial{Scenario: s.NewScenario(ctx, trialCheck, o), began: time.Now()}
-			t.run()
+			(&trial{Scenario: s.NewScenario(ctx, trialCheck, o), began: time.Now()}).run()
 		}
 	}
 }
@@ -49,9 +49,6 @@ type trial struct {
 	last  *write.Batch
 	began time.Time
 }
-
-// trialTime bounds the trial of an object with very many fields, or a slow one.
-const trialTime = 5 * time.Second
 
 // over reports whether the trial has used up its records, its time or the run.
 func (t *trial) over() bool {
@@ -76,15 +73,14 @@ func (t *trial) run() {
 		t.findUnique(accepted)
 	}
 	// The fields that only some checks map.
-	if wide := t.settle(func() []rpc.Field { return t.Object.Every(t.id, false) }); wide == nil {
-		t.fieldByField()
+	if t.settle(func() []rpc.Field { return t.Object.Every(t.id) }) == nil {
+		t.tryEach(t.Object.Ordinary(t.id), t.Object.Every(t.id))
 	}
 	t.findNoNull()
 }
 
-// measureDelay finds out whether writes arrive later than their acknowledgement. The
-// checks about that fail; all others wait for the writes, so that one defect does not
-// hide the rest.
+// measureDelay finds out whether writes arrive later than their acknowledgement. The checks about
+// that fail; all others wait for the writes, so that one defect does not hide the rest.
 func (t *trial) measureDelay(r *write.Record) {
 	if t.Readback == nil {
 		return
@@ -100,19 +96,15 @@ func (t *trial) measureDelay(r *write.Record) {
 	}
 }
 
-// findNoNull finds the optional fields that refuse null, first those that the
-// refusal names.
+// findNoNull finds the optional fields that refuse null, first those that the refusal names.
 func (t *trial) findNoNull() {
 	for range 6 {
-		r, err := t.RecordWith(t.Object, t.id, t.Object.Every(t.id, false))
+		r, err := t.RecordWith(t.Object, t.id, t.Object.Every(t.id))
 		if err != nil {
 			return
 		}
 		r = write.NullRest(t.Scenario, r)
-		ok, message := t.send(r)
-		if ok || message == "" {
-			return
-		}
+		_, message := t.send(r) // "" of one that is accepted
 		found := false
 		for name, raw := range r.Values {
 			if f, _ := t.Object.Field(name); string(raw) == "null" && Mentions(message, f) {
@@ -125,13 +117,9 @@ func (t *trial) findNoNull() {
 	}
 }
 
-// settle sends records of the wanted fields until one is accepted, each plainer
-// in what the last refusal complained about; nil when none was.
+// settle sends ever plainer records of the wanted fields until one is accepted, nil when none is.
 func (t *trial) settle(wanted func() []rpc.Field) *write.Record {
 	for range int(values.Styles) + 4 {
-		if t.over() {
-			return nil
-		}
 		fields := wanted()
 		r, err := t.RecordWith(t.Object, t.id, fields)
 		if err != nil {
@@ -170,11 +158,10 @@ func (t *trial) send(r *write.Record) (accepted bool, message string) {
 	return false, ""
 }
 
-// learn makes plainer what a message names, else everything; false when nothing
-// can be plainer.
+// learn makes plainer what a message names, else everything; false when nothing can be plainer.
 func (t *trial) learn(fields []rpc.Field, message string) bool {
-	named := slices.DeleteFunc(slices.Clone(fields), func(f rpc.Field) bool { return !Mentions(message, f) })
-	if slices.ContainsFunc(named, func(f rpc.Field) bool { return f.APIName == t.id.APIName }) && t.plainerKey(message) {
+	named := lists.Where(fields, func(f rpc.Field) bool { return Mentions(message, f) })
+	if slices.ContainsFunc(named, func(f rpc.Field) bool { return f.APIName == t.id.APIName }) && t.plainerKey() {
 		return true
 	}
 	nothingNamed := len(named) == 0
@@ -200,11 +187,11 @@ func (t *trial) learn(fields []rpc.Field, message string) bool {
 		}
 		progress = true
 	}
-	return progress || nothingNamed && t.plainerKey(message)
+	return progress || nothingNamed && t.plainerKey()
 }
 
 // plainerKey changes the form of string identifiers, once for each form.
-func (t *trial) plainerKey(string) bool {
+func (t *trial) plainerKey() bool {
 	if t.id.Type != rpc.TypeString || t.Keys.Given || t.Object.KeyForm+1 >= values.KeyForms {
 		return false
 	}
@@ -215,19 +202,13 @@ func (t *trial) plainerKey(string) bool {
 // withoutOptional finds the optional field that spoils the records.
 func (t *trial) withoutOptional() *write.Record {
 	required := func() []rpc.Field {
-		return slices.DeleteFunc(t.Object.Ordinary(t.id), func(f rpc.Field) bool { return !f.Required && f.APIName != t.id.APIName })
+		return lists.Where(t.Object.Ordinary(t.id), func(f rpc.Field) bool { return f.Required || f.APIName == t.id.APIName })
 	}
 	base := t.settle(required)
-	if base == nil {
-		return nil
+	if base != nil {
+		t.tryEach(required(), t.Object.Ordinary(t.id))
 	}
-	t.tryEach(required(), t.Object.Ordinary(t.id))
 	return base
-}
-
-// fieldByField finds which of all fields spoil a record that maps them all.
-func (t *trial) fieldByField() {
-	t.tryEach(t.Object.Ordinary(t.id), t.Object.Every(t.id, false))
 }
 
 // tryEach adds each further field alone to a record that is accepted; what is
@@ -281,33 +262,24 @@ func withoutValues(message string) string { return named.ReplaceAllString(messag
 // findUnique sends the values of an accepted record under another key: a refusal
 // then comes from a unique column, which is found field by field.
 func (t *trial) findUnique(first *write.Record) {
-	same := func(only string) *write.Record {
+	refused := func(only string) bool {
 		r, err := t.RecordWith(t.Object, t.id, t.Object.Ordinary(t.id))
 		if err != nil {
-			return nil
+			return false
 		}
 		for name, raw := range first.Values {
 			if f, ok := t.Object.Field(name); ok && !f.Identifier && name != t.id.APIName && (only == "" || only == name) {
 				r = r.With(name, raw)
 			}
 		}
-		return r
+		_, message := t.send(r)
+		return message != ""
 	}
-	r := same("")
-	if r == nil {
-		return
-	}
-	if ok, message := t.send(r); ok || message == "" {
+	if !refused("") {
 		return
 	}
 	for _, f := range t.Object.Ordinary(t.id) {
-		if f.Identifier || f.APIName == t.id.APIName {
-			continue
-		}
-		if r = same(f.APIName); r == nil {
-			return
-		}
-		if ok, message := t.send(r); !ok && message != "" {
+		if !f.Identifier && f.APIName != t.id.APIName && refused(f.APIName) {
 			t.Object.Lesson(f.APIName).Unique = true
 		}
 	}
@@ -316,13 +288,9 @@ func (t *trial) findUnique(first *write.Record) {
 // Mentions reports whether a message speaks of a field by its name or label.
 func Mentions(message string, f rpc.Field) bool {
 	said := strings.ToLower(message)
-	for _, name := range []string{f.APIName, f.Label} {
-		name = strings.ToLower(name)
-		if name == "" {
-			continue
-		}
+	for _, name := range []string{strings.ToLower(f.APIName), strings.ToLower(f.Label)} {
 		for _, form := range []string{name, strings.ReplaceAll(name, "_", " "), strings.ReplaceAll(name, " ", "_")} {
-			if !strings.Contains(said, form) {
+			if name == "" || !strings.Contains(said, form) {
 				continue
 			}
 			if found, err := regexp.MatchString(`(^|[^\pL\d_])`+regexp.QuoteMeta(form)+`($|[^\pL\d_])`, said); err == nil && found {
@@ -340,8 +308,7 @@ var (
 	listed = regexp.MustCompile(`(?i)one of|allowed|valid|choose|,| or |/`)
 )
 
-// Choices are the values that a message offers for a string field, as in "must
-// be one of active, inactive".
+// Choices are what a message offers for a string field: "must be one of active, inactive".
 func Choices(f rpc.Field, message string) []json.RawMessage {
 	m := oneOf.FindStringSubmatch(message)
 	if f.Type != rpc.TypeString || m == nil || !listed.MatchString(m[0]) {

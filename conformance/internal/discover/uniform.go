@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
@@ -17,12 +18,9 @@ import (
 	"github.com/destkit/destkit/internal/foreign"
 )
 
-// Answers that are all alike and come from something that stands before the
-// endpoint, or in its place: a guard, a router, a web server, a gateway. The
-// checks could say nothing of the endpoint, so the run ends with one problem.
-// One sound envelope among the planning calls, and everything is judged.
-
-// place of an answer: who gives it instead of the endpoint.
+// stranger gives all answers before or in place of the endpoint: a guard, a router, a web
+// server, a gateway. The checks could say nothing of the endpoint, so the run ends with one
+// problem. One sound envelope among the planning calls, and everything is judged.
 type stranger string
 
 const (
@@ -32,25 +30,21 @@ const (
 	strangerFault  stranger = "fault"  // fails, whatever the call is
 )
 
-// uniform is the problem of an endpoint whose planning calls are all answered by
-// the same stranger; nil when they are not.
+// uniform is the problem of planning calls that the same stranger answers; nil of none.
 func (s *Discovery) uniform(ctx context.Context, planning []*exchange.Reply) *conformance.Problem {
-	var who stranger
-	for i, r := range planning {
-		is := strangerOf(r)
-		if is == "" || i > 0 && is != who {
-			return nil
-		}
-		who = is
+	if len(planning) < 2 {
+		return nil
 	}
-	if len(planning) < 2 || who == strangerFault && !s.alwaysFails(ctx) {
+	who := strangerOf(planning[0])
+	another := slices.ContainsFunc(planning, func(r *exchange.Reply) bool { return strangerOf(r) != who })
+	if who == "" || another || who == strangerFault && !s.alwaysFails(ctx) {
 		return nil
 	}
 	p := &conformance.Problem{ExitStatus: 3}
 	answered := planning[len(planning)-1] // of list_objects or get_sync_speed
 	switch who {
 	case strangerGuard:
-		p.Kind, p.Message, p.Fix = "unauthorized", "every call is refused with "+refusalOf(planning), ""
+		p.Kind, p.Message = "unauthorized", "every call is refused with "+refusalOf(planning)
 		s.explainRefusal(p, answered)
 	case strangerRouter:
 		p.Kind = "not-found"
@@ -70,15 +64,13 @@ func strangerOf(r *exchange.Reply) stranger {
 	switch {
 	case !r.OK():
 		return ""
-	case r.Status == http.StatusUnauthorized || r.Status == http.StatusForbidden:
-		return strangerGuard
-	case speaksOfCredentials(refusalText(r)):
+	case r.Status == http.StatusUnauthorized, r.Status == http.StatusForbidden, credentials.MatchString(refusalText(r)):
 		return strangerGuard
 	case r.Enveloped():
 		return ""
-	case r.Status == http.StatusNotFound || r.Status == http.StatusGone || r.Status == http.StatusMethodNotAllowed || r.Status == http.StatusNotImplemented:
+	case slices.Contains(unrouted, r.Status):
 		return strangerRouter
-	case isMarkup(r.Body):
+	case markup.Match(r.Body):
 		return strangerPage
 	case slices.Contains(faults, r.Status):
 		return strangerFault
@@ -86,11 +78,11 @@ func strangerOf(r *exchange.Reply) stranger {
 	return ""
 }
 
-// faults are the statuses of a server that gets to no call. One of 502 with a text is
-// judged: RPC-001 shows it.
-var faults = []int{
-	http.StatusInternalServerError, http.StatusServiceUnavailable, http.StatusGatewayTimeout, http.StatusRequestHeaderFieldsTooLarge,
-}
+var (
+	unrouted = []int{http.StatusNotFound, http.StatusGone, http.StatusMethodNotAllowed, http.StatusNotImplemented}
+	// faults are those of a server that gets to no call. 502 with a text is judged: RPC-001 shows it.
+	faults = []int{http.StatusInternalServerError, http.StatusServiceUnavailable, http.StatusGatewayTimeout, http.StatusRequestHeaderFieldsTooLarge}
+)
 
 // alwaysFails reports whether a call with params fails like those with empty ones,
 // which is what an endpoint that reads a missing member never does.
@@ -124,15 +116,11 @@ func refusalText(r *exchange.Reply) string {
 	return write.Unhealthy(r)
 }
 
-// credentials are the words of messages about the caller. They are looked for
-// only where every planning call fails.
+// credentials are words about the caller, looked for only where every planning call fails.
 var credentials = regexp.MustCompile(`(?i)\b(un-?authori[sz]ed|un-?authenticated|not (authori[sz]ed|authenticated|logged in)|` +
 	`(authentication|authorization)( is| token| header| credentials| failed| required| error|$)|forbidden|access denied|permission denied|` +
 	`(invalid|missing|wrong|bad|no|expired|unknown|incorrect) (\w+ ){0,2}(tokens?|credentials?|api[ _-]?keys?|bearer|secrets?|signature)|` +
 	`(tokens?|credentials?|api[ _-]?keys?|bearer|secret) (\w+ ){0,2}(is |are |was )?(invalid|missing|required|wrong|expired|incorrect|not valid|rejected|refused|denied|mismatch))\b`)
-
-// speaksOfCredentials reports whether a message says that the caller is refused.
-func speaksOfCredentials(message string) bool { return credentials.MatchString(message) }
 
 // refusalOf names the status of refusals, or the message where the status is 200.
 func refusalOf(planning []*exchange.Reply) string {
@@ -147,23 +135,12 @@ func refusalOf(planning []*exchange.Reply) string {
 // statusesOf lists the statuses, each once, in their order.
 func statusesOf(planning []*exchange.Reply) string {
 	var out []string
-	seen := map[int]bool{}
 	for _, r := range planning {
-		if !seen[r.Status] {
-			seen[r.Status] = true
-			out = append(out, fmt.Sprint(r.Status))
+		if status := strconv.Itoa(r.Status); !slices.Contains(out, status) {
+			out = append(out, status)
 		}
 	}
 	return strings.Join(out, " or ")
-}
-
-func statusOfAll(planning []*exchange.Reply, status int) bool {
-	for _, r := range planning {
-		if r.Status != status {
-			return false
-		}
-	}
-	return len(planning) > 0
 }
 
 // explainRefusal says which credentials were sent: the fix differs.
@@ -204,15 +181,11 @@ func (s *Discovery) explainPage(p *conformance.Problem, planning []*exchange.Rep
 	case status == http.StatusBadGateway || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout:
 		p.Fix = "a gateway answers in the place of the endpoint: does the endpoint behind it run?"
 	case status >= 500:
-		p.Fix = "the application fails before it gets to the call: look into its log. Is the path right?"
+		p.Fix = fixOfFault(status)
 	default:
 		p.Fix = "is the path right? This is a web server or a page to sign in at, not the endpoint"
 	}
 }
 
-// isMarkup reports whether a body is HTML or XML, whatever its label: endpoints
-// are known that label JSON as HTML.
-func isMarkup(body []byte) bool {
-	body = bytes.TrimLeft(bytes.TrimPrefix(body, []byte("\xef\xbb\xbf")), " \t\r\n")
-	return len(body) > 1 && body[0] == '<' && (body[1] == '!' || body[1] == '?' || body[1]|0x20 >= 'a' && body[1]|0x20 <= 'z')
-}
+// markup is how HTML and XML begin, whatever their label: some endpoints label JSON as HTML.
+var markup = regexp.MustCompile(`^\x{FEFF}?[ \t\r\n]*<[!?a-zA-Z]`)

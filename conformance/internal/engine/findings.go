@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
@@ -14,8 +15,8 @@ import (
 // Findings is what a scenario has found so far, whatever it judges.
 type Findings struct {
 	check    *conformance.Check
-	object   string // the one that the check looks at; "" where it looks at no single one
-	again    bool   // the check has failed once, and runs alone
+	object   string
+	again    bool
 	secrets  *wire.Redactor
 	findings []Finding
 	symptoms []string // of all findings, the surplus ones too
@@ -23,9 +24,9 @@ type Findings struct {
 	notes    []string
 	evidence []string
 	seen     map[conformance.Evidence]int
-	refusal  string   // the first refusal of a record, as the endpoint words it
-	weak     *outcome // set when a claim holds on weak evidence only
-	// incomplete says which replies never came to their end; "" when all did.
+	refusal  string   // the first of a record, as the endpoint words it
+	weak     *outcome // takes the place of a PASS
+
 	incomplete string
 }
 
@@ -40,8 +41,7 @@ const maxFindings = 8
 // Check is the check under way.
 func (found *Findings) Check() *conformance.Check { return found.check }
 
-// Object is the one of Suite.Objects that the check looks at; "" where it looks at no
-// single one.
+// Object is the one of Suite.Objects that the check looks at; "" for no single one.
 func (found *Findings) Object() string { return found.object }
 
 // Confirming reports whether the check has failed once, and runs again alone.
@@ -60,8 +60,7 @@ func (found *Findings) Proof(format string, args ...any) {
 	found.evidence = append(found.evidence, fmt.Sprintf(format, args...))
 }
 
-// Broken adds a finding: what was expected, what was seen, on which exchanges
-// (at most four are kept).
+// Broken adds a finding: what was expected, what was seen, on which exchanges (four are kept).
 func (found *Findings) Broken(expected, actual string, where ...conformance.Exchange) {
 	found.Add(conformance.Finding{Expected: expected, Actual: actual}, "", where)
 }
@@ -69,20 +68,24 @@ func (found *Findings) Broken(expected, actual string, where ...conformance.Exch
 // Add is Broken with what else is known: the object, the operation, a word for what was
 // observed, by which one defect is known again in another check.
 func (found *Findings) Add(f conformance.Finding, symptom string, where []conformance.Exchange) {
-	if !slices.Contains(found.symptoms, symptom) {
-		found.symptoms = append(found.symptoms, symptom)
+	f.Rule, f.Cause, f.Fix = found.check.Title, cmp.Or(f.Cause, found.check.Cause), cmp.Or(f.Fix, found.check.Fix)
+	f.Exchanges = append([]conformance.Exchange{}, where[:min(4, len(where))]...)
+	if len(where) > 0 && len(found.findings) < maxFindings {
+		f.Curl = wire.Curl(where[0])
+	}
+	found.keep(Finding{f, mark{symptom: symptom}})
+}
+
+// keep adds a finding while there are few, and counts it else.
+func (found *Findings) keep(f Finding) {
+	if !slices.Contains(found.symptoms, f.symptom) {
+		found.symptoms = append(found.symptoms, f.symptom)
 	}
 	if len(found.findings) >= maxFindings {
 		found.surplus++
 		return
 	}
-	f.Rule, f.Cause = found.check.Title, cmp.Or(f.Cause, found.check.Cause)
-	f.Fix = cmp.Or(f.Fix, found.check.Fix)
-	f.Exchanges = append([]conformance.Exchange{}, where[:min(4, len(where))]...)
-	if len(f.Exchanges) > 0 {
-		f.Curl = wire.Curl(f.Exchanges[0])
-	}
-	found.findings = append(found.findings, Finding{f, mark{symptom: symptom}})
+	found.findings = append(found.findings, f)
 }
 
 // All are the findings so far, at most eight; the caller may complete them.
@@ -94,14 +97,9 @@ func (found *Findings) Symptoms() []string { return found.symptoms }
 // Drop takes all findings back.
 func (found *Findings) Drop() { found.findings = nil }
 
-// Explain gives the findings with such a symptom the cause that a second run has seen,
-// or the candidates that it leaves.
-func (found *Findings) Explain(about func(symptom string) bool, cause string, observed bool) {
-	found.ExplainAs(about, cause, "", observed)
-}
-
-// ExplainAs is Explain with what to do.
-func (found *Findings) ExplainAs(about func(symptom string) bool, cause, fix string, observed bool) {
+// Explain gives the findings with such a symptom the cause, or its candidates, of a second
+// run, and what to do; with "" the fix of each stays.
+func (found *Findings) Explain(about func(symptom string) bool, cause, fix string, observed bool) {
 	for i := range found.findings {
 		if f := &found.findings[i]; about(f.symptom) {
 			f.Cause, f.Fix, f.Observed, f.diagnosed = cause, cmp.Or(fix, f.Fix), observed, true
@@ -109,8 +107,7 @@ func (found *Findings) ExplainAs(about func(symptom string) bool, cause, fix str
 	}
 }
 
-// Belongs says that the findings with such a symptom are about the rule of another check,
-// which then has them in the report; "" is none.
+// Belongs moves the findings with such a symptom to the check whose rule they are about; "" is none.
 func (found *Findings) Belongs(about func(symptom string) bool, rule string) {
 	for i := range found.findings {
 		if f := &found.findings[i]; about(f.symptom) {
@@ -122,18 +119,10 @@ func (found *Findings) Belongs(about func(symptom string) bool, rule string) {
 // Reset forgets what was found, so that the same actor can look at another exchange.
 func (found *Findings) Reset() { *found = Findings{check: found.check, secrets: found.secrets} }
 
-// Take adds what one exchange of many has shown: its findings, and its notes as long as
-// there are few.
+// Take adds what one exchange of many has shown: its findings, and its notes while there are few.
 func (found *Findings) Take(one *Findings) {
 	for _, f := range one.findings {
-		if !slices.Contains(found.symptoms, f.symptom) {
-			found.symptoms = append(found.symptoms, f.symptom)
-		}
-		if len(found.findings) < maxFindings {
-			found.findings = append(found.findings, f)
-		} else {
-			found.surplus++
-		}
+		found.keep(f)
 	}
 	found.surplus += one.surplus
 	for _, n := range one.notes {
@@ -152,8 +141,7 @@ func (found *Findings) TakeUnless(shown func(symptom string) bool, one *Findings
 	}
 }
 
-// Refused keeps how a record was first refused, as the endpoint words it: it says why
-// nothing was seen of accepted ones.
+// Refused keeps how a record was first refused: it says why nothing was seen of accepted ones.
 func (found *Findings) Refused(text string) {
 	found.refusal = cmp.Or(found.refusal, text)
 }
@@ -161,16 +149,12 @@ func (found *Findings) Refused(text string) {
 // Refusal is what Refused keeps; "" when no record was refused.
 func (found *Findings) Refusal() string { return found.refusal }
 
-// Incomplete says which replies never came to their end, so that nothing is known of
-// what they would have shown; "" when all did.
+// Incomplete says which replies never came to their end, and show nothing; "" when all did.
 func (found *Findings) Incomplete(why string) { found.incomplete = why }
 
-// Weaken takes a PASS back: err says what was not looked at. What is found counts all
-// the same.
+// Weaken takes a PASS back, and no finding: err says what was not looked at.
 func (found *Findings) Weaken(err error) {
-	if found.weak == nil {
-		found.weak = asOutcome(err)
-	}
+	found.weak = cmp.Or(found.weak, asOutcome(err))
 }
 
 // Held ends a Then: nil when nothing was found.
@@ -187,19 +171,13 @@ func (found *Findings) HeldBy(format string, args ...any) error {
 	return found.Held()
 }
 
-// Result is what the findings come to when nothing else does: err is the Outcome of the
-// last step, nil for none.
+// Result is what the findings come to; err is the Outcome of the last step, nil for none.
 func (found *Findings) Result(err error) *Result { return found.result(asOutcome(err), false) }
 
 // result is what a scenario comes to.
 func (found *Findings) result(out *outcome, interrupted bool) *Result {
-	if out.status == conformance.Pass && found.weak != nil {
-		out = found.weak
-	}
 	if out.status == conformance.Pass {
-		if missing := found.unseen(); missing != nil {
-			out = missing
-		}
+		out = cmp.Or(found.weak, found.unseen(), out)
 	}
 	if len(found.findings) > 0 && out.status != conformance.HarnessError && !interrupted && !out.away {
 		out = &outcome{status: conformance.Fail}
@@ -222,14 +200,8 @@ func (found *Findings) result(out *outcome, interrupted bool) *Result {
 	return r
 }
 
-// Foreign text enters a report in three places, and secrets are taken out of it
-// there: an exchange when it is recorded (wire), the result of a check when its
-// scenario ends (Findings.result), and the report as a whole before it is handed out
-// (hide), which also has what the run itself noted down. Nothing after that knows
-// any secret.
-
-// hide takes the secrets out of what is handed out: a report, a plan, what is left
-// of a run, what was sent again.
+// hide takes the secrets out of the result of a check, and of the report as a whole, which has
+// what the run noted down. An exchange is recorded without them (wire).
 func hide(secrets *wire.Redactor, out any) {
 	if secrets != nil {
 		secrets.Value(out)
@@ -246,8 +218,7 @@ func (s *Suite) HideError(err error) error {
 	if shown == text {
 		return err
 	}
-	var mistake *conformance.UsageError
-	if errors.As(err, &mistake) {
+	if _, mistake := errors.AsType[*conformance.UsageError](err); mistake {
 		return &conformance.UsageError{Message: shown}
 	}
 	return &hiddenError{shown, err}
@@ -261,3 +232,66 @@ type hiddenError struct {
 
 func (e *hiddenError) Error() string        { return e.text }
 func (e *hiddenError) Is(target error) bool { return errors.Is(e.cause, target) }
+
+// lacking says why there is no evidence of a kind, and what would give it.
+var lacking = map[conformance.Evidence]struct{ reason, decider string }{
+	conformance.SeenHandshakes: {"no TLS handshake was completed", ""},
+	conformance.SeenResponses:  {"no response was seen", ""},
+	conformance.SeenAttempts:   {"no call was made", ""},
+	conformance.SeenEnvelopes:  {"no response with a result or an error was seen", ""},
+	conformance.SeenAnswers:    {"no response with a result was seen", ""},
+	conformance.SeenErrors:     {"no error object was seen", ""},
+	conformance.SeenResults:    {"no record result was seen", ""},
+	conformance.SeenAccepted:   {"no record was accepted", "fixtures"},
+	conformance.SeenRefused:    {"no record was refused", "fixtures"},
+	conformance.SeenStored:     {"no record was seen stored", "readback"},
+	conformance.SeenChanged:    {"no record was seen changed: no mapped field has a second value", "fixtures"},
+	conformance.SeenKept:       {"no record was seen that the batch could have changed", "fixtures"},
+	conformance.SeenDeleted:    {"no record was seen deleted", "readback"},
+	conformance.SeenAbsent:     {"no key was looked up", "readback"},
+}
+
+// Saw counts evidence of a kind.
+func (found *Findings) Saw(kind conformance.Evidence, n int) {
+	if found.seen == nil {
+		found.seen = map[conformance.Evidence]int{}
+	}
+	found.seen[kind] += n
+}
+
+// Unsaw takes evidence of a kind back.
+func (found *Findings) Unsaw(kind conformance.Evidence) { delete(found.seen, kind) }
+
+// Evidence is what was counted so far.
+func (found *Findings) Evidence() map[conformance.Evidence]int { return found.seen }
+
+// unseen is the outcome of a PASS that lacks evidence; nil when nothing is missing.
+func (found *Findings) unseen() *outcome {
+	if found.incomplete != "" {
+		return &outcome{status: conformance.Inconclusive, reason: found.incomplete}
+	}
+	i := slices.IndexFunc(found.check.Evidence, func(kind conformance.Evidence) bool { return found.seen[kind] == 0 })
+	if i < 0 {
+		return nil
+	}
+	kind := found.check.Evidence[i]
+	why := &outcome{status: conformance.Inconclusive, reason: lacking[kind].reason, decider: lacking[kind].decider}
+	if found.refusal != "" && slices.Contains(ofAccepted, kind) {
+		why.reason, why.decider = "no record was accepted; the endpoint says: "+found.refusal, "fixtures"
+	}
+	return why
+}
+
+// ofAccepted are the kinds of evidence that only accepted records give.
+var ofAccepted = []conformance.Evidence{conformance.SeenAccepted, conformance.SeenStored, conformance.SeenChanged, conformance.SeenDeleted}
+
+// evidenceText lists what was seen, for example "3 stored, 3 changed".
+func (found *Findings) evidenceText() string {
+	var parts []string
+	for _, kind := range conformance.EvidenceKinds() {
+		if n := found.seen[kind]; n > 0 && slices.Contains(found.check.Evidence, kind) {
+			parts = append(parts, fmt.Sprintf("%d %s", n, kind))
+		}
+	}
+	return strings.Join(append(parts, found.evidence...), "; ")
+}

@@ -27,16 +27,16 @@ func TestWhatBlocks(t *testing.T) {
 	} {
 		needy := &conformance.Check{ID: "BBB-001", Needs: []string{"AAA-001", "GONE-001"}}
 		sched := &scheduler{suite: symptomatic, results: map[string]*Result{"AAA-001": shown(status, late)}}
-		require.Equal(t, blocks, len(sched.blockers(needy)) == 1, status)
+		require.Equal(t, blocks, len(sched.failed(needy, symptomatic.blocks)) == 1, status)
 		sched = &scheduler{suite: symptomatic, results: map[string]*Result{"AAA-001": shown(status, "a record is missing")}}
-		require.Empty(t, sched.blockers(needy), status)
+		require.Empty(t, sched.failed(needy, symptomatic.blocks), status)
 		sched = &scheduler{suite: symptomatic, results: map[string]*Result{"TLS-002": shown(status)}}
-		require.Equal(t, blocks, len(sched.blockers(&conformance.Check{ID: "BBB-001", Needs: []string{"TLS-002"}})) == 1, status)
+		require.Equal(t, blocks, len(sched.failed(&conformance.Check{ID: "BBB-001", Needs: []string{"TLS-002"}}, symptomatic.blocks)) == 1, status)
 	}
 	two := &scheduler{suite: symptomatic, results: map[string]*Result{
 		"AAA-001": shown(conformance.Fail, late), "BBB-001": blocked(&conformance.Check{}, []string{"AAA-001"}), "CCC-001": shown(conformance.Warn, late),
 	}}
-	got := two.blockers(&conformance.Check{ID: "DDD-001", Needs: []string{"BBB-001", "AAA-001", "CCC-001"}})
+	got := two.failed(&conformance.Check{ID: "DDD-001", Needs: []string{"BBB-001", "AAA-001", "CCC-001"}}, symptomatic.blocks)
 	require.Equal(t, []string{"AAA-001", "CCC-001"}, got, "each cause once")
 }
 

@@ -20,84 +20,53 @@ import (
 
 func init() { pathless.End() }
 
-// Step is one step definition: a sentence and what it does to the actor of a
-// scenario.
+// Step is one step definition: a sentence and what it does to the actor of a scenario.
 type Step struct {
 	pattern *regexp.Regexp
 	bind    func(actor any) any
 }
 
-// NewStep declares a sentence by a regular expression for the actors of a suite,
-// of type A. The function that bind returns has one argument for each group of
-// the pattern (and a *Table last), and returns an error or
-// nothing; see Outcome and Findings.Held.
+// NewStep declares a sentence for actors of type A. The function that bind returns has one
+// argument for each group of the pattern (and a *Table last), and returns an error or nothing;
+// see Outcome and Findings.Held.
 func NewStep[A any](pattern string, bind func(A) any) Step {
 	return Step{pattern: regexp.MustCompile(pattern), bind: func(actor any) any { return bind(actor.(A)) }}
 }
 
-// runScenario runs the steps of a check with an actor until one does not hold. The Then
-// step that is negated counts as its opposite.
+// runScenario runs the steps of a check until one does not hold; negated counts as its opposite.
 func runScenario(ctx context.Context, c *conformance.Check, known []Step, actor any, negated string) *outcome {
 	got := &collector{negated: negated}
-	key := scenarioKey{source: c.Source}
-	if len(known) > 0 {
-		key.known = &known[0]
-	}
-	used, again := usedSteps.Load(key)
+	used, again := usedSteps.Load(c.Source)
 	if again {
 		known = used.([]Step)
 	}
-	got.run(ctx, c, func(sc *godog.ScenarioContext) {
-		for _, d := range known {
-			sc.Step(d.pattern, d.bind(actor))
-		}
-	})
+	got.run(ctx, c, known, func(d Step) any { return d.bind(actor) })
 	if !again && len(got.undefined) == 0 {
-		usedSteps.Store(key, lists.Where(known, func(d Step) bool { return slices.Contains(got.patterns, d.pattern) }))
+		usedSteps.Store(c.Source, lists.Where(known, func(d Step) bool { return slices.Contains(got.patterns, d.pattern) }))
 	}
 	return cmp.Or(got.result, &outcome{status: conformance.Pass})
 }
 
-// usedSteps are the definitions that godog has matched in a scenario: the next run of it
-// takes half the time with them alone.
-var usedSteps sync.Map // scenarioKey -> []Step
+// usedSteps are the definitions that a scenario uses: with them alone it takes half the time.
+var usedSteps sync.Map // source -> []Step
 
-type scenarioKey struct {
-	source string
-	known  *Step
-}
-
-// undefinedSteps returns the steps of a check that no definition, or more than
-// one, understands.
+// undefinedSteps are the steps of a check that have not exactly one definition.
 func undefinedSteps(c *conformance.Check, known []Step) []string {
 	got := &collector{}
-	got.run(context.Background(), c, func(sc *godog.ScenarioContext) {
-		for _, d := range known {
-			sc.Step(d.pattern, func() {})
-		}
-	})
+	got.run(context.Background(), c, known, func(Step) any { return func() {} })
 	return got.undefined
 }
 
-// claimsOf are the claims of a check with these texts as functions of an actor: godog
-// matches them, and what they return is the caller's.
+// claimsOf are the claims of a check with these texts as functions of an actor.
 func claimsOf(c *conformance.Check, known []Step, actor any, texts []string) []func() error {
 	var out []func() error
-	text := ""
+	got := &collector{}
 	keep := func(claim func() error) {
-		if slices.Contains(texts, text) {
+		if slices.Contains(texts, got.step) {
 			out = append(out, claim)
 		}
 	}
-	new(collector).run(context.Background(), c, func(sc *godog.ScenarioContext) {
-		sc.StepContext().Before(func(ctx context.Context, s *godog.Step) (context.Context, error) {
-			text = s.Text
-			return ctx, nil
-		})
-		for _, d := range known {
-			sc.Step(d.pattern, claimOf(d.bind(actor), keep))
-		}
-	})
+	got.run(context.Background(), c, known, func(d Step) any { return claimOf(d.bind(actor), keep) })
 	return out
 }
 
@@ -119,7 +88,7 @@ func claimOf(step any, keep func(func() error)) any {
 // collector is the formatter to which godog reports the steps of one scenario.
 type collector struct {
 	negated   string
-	ran       bool
+	step      string           // the latest one; "" as long as none was run
 	result    *outcome         // of the first step that does not hold
 	patterns  []*regexp.Regexp // of the steps that are defined
 	undefined []string
@@ -139,35 +108,39 @@ func init() {
 
 // run has godog run the scenario of a check. The exit code of godog plays no part: a run
 // that matches nothing exits 0, and a skipped scenario counts as passed.
-func (got *collector) run(ctx context.Context, c *conformance.Check, define func(*godog.ScenarioContext)) {
+func (got *collector) run(ctx context.Context, c *conformance.Check, known []Step, bind func(Step) any) {
 	name := fmt.Sprintf("%s-%d", c.ID, suiteCount.Add(1))
 	collectors.Store(name, got)
 	defer collectors.Delete(name)
 	suite := godog.TestSuite{
-		Name: name, ScenarioInitializer: define,
+		Name: name,
+		ScenarioInitializer: func(sc *godog.ScenarioContext) {
+			for _, d := range known {
+				sc.Step(d.pattern, bind(d))
+			}
+		},
 		Options: &godog.Options{
 			Format: "destkit", Output: io.Discard, Strict: true, NoColors: true, DefaultContext: ctx,
 			FeatureContents: []godog.Feature{{Name: c.File, Contents: []byte(c.Source)}},
 		},
 	}
 	suite.Run()
-	if !got.ran {
+	if got.step == "" {
 		got.fault("no step was run")
 	}
 }
 
 func (got *collector) keep(o *outcome) { got.result = cmp.Or(got.result, o) }
 
-func (got *collector) fault(format string, args ...any) {
-	got.keep(&outcome{status: conformance.HarnessError, reason: fmt.Sprintf(format, args...)})
+func (got *collector) fault(what string) {
+	got.keep(&outcome{status: conformance.HarnessError, reason: what})
 }
 
 type stepDefinition = godog.StepDefinition
 
 // Defined notes a step that has not exactly one definition.
 func (got *collector) Defined(_ *messages.Pickle, s *messages.PickleStep, d *stepDefinition) {
-	got.ran = true
-	if d == nil {
+	if got.step = s.Text; d == nil {
 		got.undefined = append(got.undefined, s.Text)
 		return
 	}
@@ -190,15 +163,15 @@ func (got *collector) Failed(_ *messages.Pickle, s *messages.PickleStep, _ *step
 
 // Pending, Undefined and Ambiguous report steps that godog cannot call.
 func (got *collector) Pending(_ *messages.Pickle, s *messages.PickleStep, _ *stepDefinition) {
-	got.fault("step is pending: %s", s.Text)
+	got.fault("step is pending: " + s.Text)
 }
 
 func (got *collector) Undefined(_ *messages.Pickle, s *messages.PickleStep, _ *stepDefinition) {
-	got.fault("step is not defined: %s", s.Text)
+	got.fault("step is not defined: " + s.Text)
 }
 
 func (got *collector) Ambiguous(_ *messages.Pickle, s *messages.PickleStep, _ *stepDefinition, _ error) {
-	got.fault("step is ambiguous: %s", s.Text)
+	got.fault("step is ambiguous: " + s.Text)
 }
 
 // TestRunStarted and the other methods make the formatter of godog.
@@ -210,15 +183,6 @@ func (*collector) Summary()                                                     
 
 // Table is the table below a step, in the type that godog hands over.
 type Table = messages.PickleTable
-
-// NewTable makes a table of rows of cells.
-func NewTable(rows ...[]string) *Table {
-	return &Table{Rows: lists.Of(rows, func(row []string) *messages.PickleTableRow {
-		return &messages.PickleTableRow{Cells: lists.Of(row, func(cell string) *messages.PickleTableCell {
-			return &messages.PickleTableCell{Value: cell}
-		})}
-	})}
-}
 
 // Rows returns the cells of every row of a table, the first row included.
 func Rows(t *Table) [][]string {

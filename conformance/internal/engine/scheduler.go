@@ -10,8 +10,8 @@ import (
 	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
-// scheduler schedules the checks of a run: what a check builds on comes first, checks
-// that disturb others run alone and last, a failure is confirmed by a second run.
+// scheduler schedules the checks of a run: what a check builds on comes first, what disturbs
+// others runs alone and last, a failure is confirmed by a second run.
 type scheduler struct {
 	suite   *Suite
 	opts    *conformance.Options
@@ -28,19 +28,17 @@ type scheduler struct {
 	wake        chan struct{}
 }
 
-// parallelChecks is the number of checks under way at once, parallelWaits that of
-// those beside them that mostly wait.
+// How many checks are under way at once.
 const (
 	parallelChecks = 8
-	parallelWaits  = 16
+	parallelWaits  = 16 // beside them, of those that mostly wait
 )
 
 func newScheduler(suite *Suite, opts *conformance.Options, checks []*conformance.Check) *scheduler {
 	return &scheduler{suite: suite, opts: opts, checks: checks, pending: slices.Clone(checks), results: map[string]*Result{}, wake: make(chan struct{}, 1)}
 }
 
-// run judges every check. It always ends: checks that the run's deadline cuts
-// off are NOT_RUN.
+// run judges every check; those that the run's deadline cuts off are NOT_RUN.
 func (sched *scheduler) run(ctx context.Context) {
 	width := parallelChecks
 	if sched.opts.Serial {
@@ -91,10 +89,7 @@ func (sched *scheduler) next(width int) (*conformance.Check, turn) {
 	if sched.active > 0 {
 		return nil, mustWait
 	}
-	if len(sched.unconfirmed) > 0 {
-		c := sched.unconfirmed[0]
-		sched.unconfirmed = sched.unconfirmed[1:]
-		sched.active++
+	if c := sched.takeUnconfirmed(); c != nil {
 		return c, confirmAlone
 	}
 	// Load comes late: it uses up records that other checks need.
@@ -107,36 +102,43 @@ func (sched *scheduler) next(width int) (*conformance.Check, turn) {
 			return c, runAlone
 		}
 	}
-	if len(sched.pending) == 0 && sched.undisturbed() {
-		c := sched.unconfirmed[0]
-		sched.unconfirmed = sched.unconfirmed[1:]
-		sched.active++
-		return c, confirmAlone
-	}
 	if len(sched.pending) > 0 {
 		// Only a circle of needs can bring us here; a test keeps them out.
 		panic("conformance: checks wait for each other: " + sched.pending[0].ID)
 	}
+	sched.repeatUndecided()
+	if c := sched.takeUnconfirmed(); c != nil {
+		return c, confirmAlone
+	}
 	return nil, nothingLeft
 }
 
-// undisturbed has the undecided checks that write run once more, alone, where calls
-// disturb each other: their evidence may have been taken away beside the other calls.
-// It reports whether there are any.
-func (sched *scheduler) undisturbed() bool {
+// takeUnconfirmed starts the next second run; nil: there is none.
+func (sched *scheduler) takeUnconfirmed() *conformance.Check {
+	if len(sched.unconfirmed) == 0 {
+		return nil
+	}
+	c := sched.unconfirmed[0]
+	sched.unconfirmed = sched.unconfirmed[1:]
+	sched.active++
+	return c
+}
+
+// repeatUndecided has undecided checks that write run once more, alone, where calls have
+// disturbed each other.
+func (sched *scheduler) repeatUndecided() {
 	if sched.again || !slices.ContainsFunc(sched.checks, func(c *conformance.Check) bool { r := sched.results[c.ID]; return r != nil && r.unsteady }) {
-		return false
+		return
 	}
 	sched.again = true
 	for _, c := range sched.checks {
-		if r := sched.results[c.ID]; r != nil && r.Status == conformance.Inconclusive && c.Write {
+		if r := sched.results[c.ID]; r.is(conformance.Inconclusive) && c.Write {
 			sched.unconfirmed = append(sched.unconfirmed, c)
 			sched.results[c.ID+" first"] = r
 			delete(sched.results, c.ID)
 			sched.done--
 		}
 	}
-	return len(sched.unconfirmed) > 0
 }
 
 // waiting reports whether a check mostly waits. One at a time is one at a time.
@@ -156,29 +158,25 @@ func (sched *scheduler) take(kind func(*conformance.Check) bool) *conformance.Ch
 	return nil
 }
 
-// ready reports whether everything the check builds on has its final result.
-func (sched *scheduler) ready(c *conformance.Check) bool {
-	for _, id := range sched.suite.needs(c) {
-		if sched.results[id] == nil && slices.ContainsFunc(sched.checks, func(o *conformance.Check) bool { return o.ID == id }) {
-			return false
-		}
+// check is the one of an id; nil where the run has no such check.
+func (sched *scheduler) check(id string) *conformance.Check {
+	if i := slices.IndexFunc(sched.checks, func(c *conformance.Check) bool { return c.ID == id }); i >= 0 {
+		return sched.checks[i]
 	}
-	return true
+	return nil
 }
 
-// blockers are the failed checks that leave c without any evidence.
-func (sched *scheduler) blockers(c *conformance.Check) []string {
-	return sched.failed(c, sched.suite.blocks)
+// ready reports whether everything the check builds on has its final result.
+func (sched *scheduler) ready(c *conformance.Check) bool {
+	return !slices.ContainsFunc(sched.suite.needs(c), func(id string) bool { return sched.results[id] == nil && sched.check(id) != nil })
 }
 
 func (sched *scheduler) first(ctx context.Context, c *conformance.Check) {
 	sched.mu.Lock()
-	by := sched.blockers(c)
+	by := sched.failed(c, sched.suite.blocks)
 	sched.mu.Unlock()
-	var r *Result
-	if len(by) > 0 {
-		r = blocked(c, by)
-	} else {
+	r := blocked(c, by)
+	if len(by) == 0 {
 		r = sched.suite.attempt(ctx, c, false)
 	}
 	sched.mu.Lock()
@@ -189,7 +187,6 @@ func (sched *scheduler) first(ctx context.Context, c *conformance.Check) {
 	}
 	// What follows from another finding is folded under it however a second run ends.
 	if (r.Status == conformance.Fail && len(sched.explained(c, r)) == 0 || r.away) && ctx.Err() == nil {
-		r.Attempts = 1
 		sched.unconfirmed = append(sched.unconfirmed, c)
 		sched.results[c.ID+" first"] = r
 	} else {
@@ -198,9 +195,8 @@ func (sched *scheduler) first(ctx context.Context, c *conformance.Check) {
 	sched.signal()
 }
 
-// confirm runs a failed check once more, alone and with new keys, and again where that
-// decides nothing. No other run acquits, save where time or a lost connection may be to
-// blame.
+// confirm runs a failed check once more, alone and with new keys, and again where that decides
+// nothing. It acquits only where time or a lost connection may be to blame.
 func (sched *scheduler) confirm(ctx context.Context, c *conformance.Check) {
 	sched.mu.Lock()
 	r := sched.results[c.ID+" first"]
@@ -223,7 +219,7 @@ func (sched *scheduler) confirm(ctx context.Context, c *conformance.Check) {
 		r.Attempts, r.DurationMS = attempts, spent
 	case again.Status != conformance.Pass:
 		r.takeCauses(c, again)
-	case c.Acquit || lostConnection(r):
+	case c.Acquit, len(r.Findings) > 0 && r.everyExchange(lostConnection):
 		r.Status, r.Reason = conformance.Warn, "failed once and passed when it was run again alone"
 	default:
 		r.Status, r.Reason, r.unsteady = conformance.Flaky, "failed beside other calls, then passed alone with new keys: calls disturb each other, or the endpoint is not reliable", true
@@ -233,45 +229,35 @@ func (sched *scheduler) confirm(ctx context.Context, c *conformance.Check) {
 	sched.signal()
 }
 
-// lostConnection reports whether nothing but a reset without any response was found.
-func lostConnection(r *Result) bool {
-	for _, f := range r.Findings {
-		if len(f.Exchanges) == 0 {
-			return false
-		}
-		for _, x := range f.Exchanges {
-			if x.Response != nil || x.Kind != string(wire.KindReset) {
-				return false
-			}
-		}
-	}
-	return len(r.Findings) > 0
+// lostConnection reports whether a connection was reset without any response.
+func lostConnection(x conformance.Exchange) bool {
+	return x.Response == nil && x.Kind == string(wire.KindReset)
 }
 
-// settle makes a result final: gate, waiver, progress.
+// settle makes a result final.
 func (sched *scheduler) settle(c *conformance.Check, r *Result) {
-	sched.gate(c, r)
-	sched.results[c.ID] = r
-	if by := sched.explained(c, r); len(by) > 0 {
-		sched.replace(c, r, by)
-		r = sched.results[c.ID]
-	}
+	sched.enter(c, r)
+	r = sched.results[c.ID]
 	sched.done++
 	if sched.suite.Settled != nil {
-		sched.suite.Settled(&sched.results[c.ID].CheckResult)
+		sched.suite.Settled(&r.CheckResult)
 	}
 	if sched.opts.Progress != nil {
 		sched.opts.Progress(conformance.Progress{Done: sched.done, Total: len(sched.checks), Result: r.CheckResult})
 	}
 }
 
-// gate marks a result that counts against the verdict.
-func (sched *scheduler) gate(c *conformance.Check, r *Result) {
+// enter keeps a result: gate, waiver, and what explains it.
+func (sched *scheduler) enter(c *conformance.Check, r *Result) {
 	r.Gating = c.Gates(sched.opts.Profile)
-	if !r.Gating && (r.Status == conformance.Fail || r.Status == conformance.Flaky) {
+	if !r.Gating && r.is(conformance.Fail, conformance.Flaky) {
 		r.Status = conformance.Warn
 	}
 	sched.opts.Waive(c, &r.CheckResult)
+	sched.results[c.ID] = r
+	if by := sched.explained(c, r); len(by) > 0 {
+		sched.replace(c, by)
+	}
 }
 
 func (sched *scheduler) signal() {
@@ -281,15 +267,14 @@ func (sched *scheduler) signal() {
 	}
 }
 
-// judgeOverall fails checks that no scenario of their own has failed, and that the run as
-// a whole shows to be broken.
+// judgeOverall fails checks whose own scenario has not failed, and which the whole run shows broken.
 func (sched *scheduler) judgeOverall(ctx context.Context) {
 	if sched.suite.Overall == nil {
 		return
 	}
 	for _, c := range needsFirst(sched.checks) {
 		r := sched.results[c.ID]
-		if r == nil || r.Status != conformance.Pass && r.Status != conformance.Inconclusive && r.Status != conformance.NotRun || len(r.BlockedBy) > 0 {
+		if !r.is(conformance.Pass, conformance.Inconclusive, conformance.NotRun) || len(r.BlockedBy) > 0 {
 			continue
 		}
 		found := sched.suite.Findings(c)
@@ -299,18 +284,15 @@ func (sched *scheduler) judgeOverall(ctx context.Context) {
 		}
 		failed := found.result(&outcome{status: conformance.Fail}, false)
 		failed.Attempts, failed.DurationMS = r.Attempts, r.DurationMS
-		sched.gate(c, failed)
-		sched.results[c.ID] = failed
-		if by := sched.explained(c, failed); len(by) > 0 {
-			sched.replace(c, failed, by)
-		}
+		sched.enter(c, failed)
 	}
 }
 
 // shows reports whether a failure has the symptom, or a warning if those count.
 func (sched *scheduler) shows(symptom string, warnings bool) bool {
 	for _, r := range sched.results {
-		if (r.Status == conformance.Fail || r.Status == conformance.Flaky || r.Status == conformance.Warn && warnings || r.Status == conformance.Waived) && slices.ContainsFunc(r.Symptoms, func(s string) bool { return s == symptom || strings.HasPrefix(s, symptom) }) {
+		counts := r.is(conformance.Fail, conformance.Flaky, conformance.Waived) || warnings && r.is(conformance.Warn)
+		if counts && slices.ContainsFunc(r.Symptoms, func(s string) bool { return strings.HasPrefix(s, symptom) }) {
 			return true
 		}
 	}
@@ -325,10 +307,10 @@ func (sched *scheduler) collect(r *conformance.Report) {
 			res = newResult(c, conformance.NotRun, "the run ended before it")
 			res.Gating = c.Gates(sched.opts.Profile)
 		}
+		into := &r.Checks
 		if c.Own {
-			r.Own = append(r.Own, res.CheckResult)
-			continue
+			into = &r.Own
 		}
-		r.Checks = append(r.Checks, res.CheckResult)
+		*into = append(*into, res.CheckResult)
 	}
 }

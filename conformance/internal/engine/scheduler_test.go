@@ -123,7 +123,7 @@ func TestACircleOfNeedsIsAFaultOfTheCatalogue(t *testing.T) {
 func TestMergeOfObjects(t *testing.T) {
 	c := &conformance.Check{ID: "AAA-001"}
 	part := func(s conformance.Status) *Result {
-		return &Result{CheckResult: conformance.CheckResult{ID: c.ID, Status: s, Notes: []string{"note of " + string(s)}, Evidence: "seen"}}
+		return &Result{CheckResult: conformance.CheckResult{ID: c.ID, Status: s, Evidence: "seen"}}
 	}
 	cases := []struct {
 		parts []conformance.Status
@@ -147,7 +147,6 @@ func TestMergeOfObjects(t *testing.T) {
 		}
 		got := merge(c, parts)
 		require.Equal(t, x.want, got.Status, "%v", x.parts)
-		require.Len(t, got.Notes, len(x.parts))
 	}
 	none := merge(c, nil)
 	require.Equal(t, conformance.NotRun, none.Status)
@@ -229,4 +228,22 @@ func TestALossHasTheCauseOfItsCheck(t *testing.T) {
 		causes = append(causes, f.Cause)
 	}
 	require.Equal(t, []string{"a text that cannot be stored", "a text that cannot be stored", "general"}, causes)
+}
+
+// TestNotesOfSeveralObjects: what was seen at every object is said once, and what was
+// seen at some of them with their names.
+func TestNotesOfSeveralObjects(t *testing.T) {
+	part := func(status conformance.Status, notes ...string) *Result {
+		return &Result{CheckResult: conformance.CheckResult{Status: status, Notes: notes}}
+	}
+	objects := []string{"contact", "order", "event"}
+	require.Equal(t, []string{"no success carries a message"},
+		notesOf(objects, []*Result{part(conformance.Pass, "no success carries a message"), part(conformance.Pass, "no success carries a message"), part(conformance.NotApplicable)}))
+	require.Equal(t, []string{"contact, event: the last arrival counts", "order: the newer values stay", "the hook shows no record of order"},
+		notesOf(objects, []*Result{
+			part(conformance.Pass, "the last arrival counts"),
+			part(conformance.Pass, "the newer values stay", "the hook shows no record of order"),
+			part(conformance.Pass, "the last arrival counts"),
+		}))
+	require.Equal(t, []string{"the newer values stay"}, notesOf(objects[:1], []*Result{part(conformance.Pass, "the newer values stay")}))
 }

@@ -1,7 +1,10 @@
+// Package engine runs the checks of a suite: selection, order, parallelism, confirmation and
+// folding are the same for destinations and services. godog, which this package alone imports,
+// executes each scenario. What a check is, and what a report says, is left to package
+// conformance, and what the steps do to the suites.
 package engine
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,74 +21,48 @@ import (
 // errTimeUp is the cause of a context whose run has used up Options.Timeout.
 var errTimeUp = NotRun("--timeout", "the run's time was up: raise --timeout")
 
-// overtimeOf says why the run ended before a check did.
-func overtimeOf(ctx context.Context) *outcome {
-	if o, timeUp := errors.AsType[*outcome](context.Cause(ctx)); timeUp {
-		return o
-	}
-	return asOutcome(NotRun("", "the run was interrupted"))
-}
-
-// Suite is a side of the protocol as the engine judges it: selection, order, confirmation, gates, waivers, verdict and report are the
-// same for all suites.
+// Suite is a side of the protocol as the engine judges it. Its functions may be nil, but for
+// Open, NewActor and Finish, and Permitted of a suite that is planned.
 type Suite struct {
 	Name      string // stands in the report
 	Target    string // what is judged, without secrets
 	Catalogue *conformance.Catalogue
 	Steps     []Step
 	Secrets   *wire.Redactor
-	// Symptoms: the findings of the suite carry symptoms. What a failed check shows
-	// beyond those of the checks that it builds on keeps it a failure of its own; without
-	// symptoms every failure blocks what builds on it.
-	Symptoms bool
-	// Permitted says why a check cannot run with what there is, as an Outcome;
-	// nil when it can. It may be nil.
-	Permitted func(*conformance.Check) error
-	// Needs are the ids of the checks that a check builds on in this run; nil: those of
-	// the catalogue.
-	Needs func(*conformance.Check) []string
-	// Objects are what a check of each object looks at, one after the other. It may be nil.
-	Objects func() []string
-	// Known gives the name of a difference by which a failure of the check was to
-	// be expected, which is then WAIVED; "" is none. It may be nil.
-	Known func(*conformance.Check) string
+	// Symptoms: the findings of the suite carry symptoms, by which defects are told apart;
+	// without them every failure blocks what builds on it.
+	Symptoms  bool
+	Permitted func(*conformance.Check) error    // why a check cannot run with what there is, as an Outcome
+	Needs     func(*conformance.Check) []string // what a check builds on; nil: what the catalogue says
+	Objects   func() []string                   // what a check of each object looks at, one after the other
+	Known     func(*conformance.Check) string   // a difference for which a failure is WAIVED; "" is none
 	// Waits reports which checks mostly wait in this run, and disturb no other check: they
-	// run side by side, also those that would else run alone. It may be nil.
+	// run side by side, also those that would else run alone.
 	Waits func(*conformance.Check) bool
 	Stages
 }
 
-// Stages are what a suite does at each stage of a run, in this order.
+// Stages are what a suite does at each stage of a run, in this order. late reports that the
+// time of the run was up.
 type Stages struct {
-	// Open looks whether there is something to judge by the checks of the run. When it
-	// is not ready no check runs; what stands against it goes into the problems of the
-	// report.
-	Open func(ctx context.Context, r *conformance.Report, checks []*conformance.Check) (ready bool, err error)
-	// Before is called before each scenario, to journal what it will make; an error
-	// is one of the judge. It may be nil.
-	Before func(*conformance.Check) error
-	// NewActor makes the actor of one scenario. The function that comes back undoes
-	// what the scenario began, also when the run was interrupted. Its error takes the
-	// place of a PASS, and an Outcome that of any other.
+	// Open looks whether there is something to judge. When it is not ready no check runs, and
+	// the problems of the report say why.
+	Open   func(ctx context.Context, r *conformance.Report, checks []*conformance.Check) (ready bool, err error)
+	Before func(*conformance.Check) error // journals what a scenario will make; an error is one of the judge
+	// NewActor makes the actor of one scenario. end undoes what the scenario began, also when
+	// the run was interrupted; its error takes the place of a PASS, and an Outcome of any other.
 	NewActor func(ctx context.Context, found *Findings) (actor any, end func() error)
-	// Settled gets the final result of each check, before those that are Last begin. It may
-	// be nil.
-	Settled func(*conformance.CheckResult)
-	// Overall adds what the run as a whole shows against a check that has passed in its
-	// own scenario; shown reports whether a failed check has a symptom already, or one that
-	// warns where warnings count. It may be
-	// nil.
+	Settled  func(*conformance.CheckResult) // gets each final result, before the checks that are Last begin
+	// Overall adds what the run as a whole shows against a check whose own scenario has not
+	// failed; shown reports whether a failed check, or one that warns, has a symptom already.
 	Overall func(ctx context.Context, found *Findings, shown func(symptom string, warnings bool) bool)
-	// CleanUp removes what the run has made, before the run as a whole is judged; late
-	// reports that the time of the run was up. It may be nil.
+	// CleanUp removes what the run has made, and the run as a whole is judged; Finish cleans up
+	// and completes the report, and the verdict follows.
 	CleanUp func(ctx context.Context, r *conformance.Report, late bool)
-	// Finish cleans up and completes the report, before the verdict. late reports that
-	// the time of the run was up.
-	Finish func(ctx context.Context, r *conformance.Report, late bool)
+	Finish  func(ctx context.Context, r *conformance.Report, late bool)
 }
 
-// Run judges. An error means that the judge could not judge; a *UsageError is a mistake
-// of the caller.
+// Run judges. Its error is one of the judge, or a *UsageError: a mistake of the caller.
 func (s *Suite) Run(ctx context.Context, opts conformance.Options) (*conformance.Report, error) {
 	opts = opts.WithDefaults()
 	checks, err := s.Select(&opts)
@@ -115,7 +92,11 @@ func (s *Suite) Run(ctx context.Context, opts conformance.Options) (*conformance
 	}
 	sched.collect(r)
 	s.Finish(ctx, r, limited.Err() != nil)
-	interrupted(ctx, limited, &opts, r)
+	if ctx.Err() != nil {
+		r.Problems = append(r.Problems, conformance.Problem{Kind: "interrupted", ExitStatus: 3, Message: "the run was interrupted before its end"})
+	} else if limited.Err() != nil {
+		r.Notes = append(r.Notes, fmt.Sprintf("the run reached its --timeout of %s: what was not reached is NOT_RUN", opts.Timeout))
+	}
 	r.DurationMS = float64(time.Since(started).Microseconds()) / 1000
 	opts.Conclude(r, s.Catalogue)
 	hide(s.Secrets, r)
@@ -128,10 +109,7 @@ func (s *Suite) Select(opts *conformance.Options) ([]*conformance.Check, error) 
 	if err != nil {
 		return nil, err
 	}
-	for _, c := range checks {
-		if !c.Own {
-			continue
-		}
+	for _, c := range lists.Where(checks, func(c *conformance.Check) bool { return c.Own }) {
 		if odd := undefinedSteps(c, s.Steps); len(odd) > 0 {
 			return nil, &conformance.UsageError{Message: fmt.Sprintf("%s:%d: scenario %q has a step that is not known (or matches twice): %s; 'destkit checks --steps' lists the steps",
 				c.File, c.Line, c.Title, odd[0])}
@@ -141,30 +119,14 @@ func (s *Suite) Select(opts *conformance.Options) ([]*conformance.Check, error) 
 }
 
 // Sentences lists what a feature file of the suite may say, as regular expressions.
-func (s *Suite) Sentences() []string { return sentences(s.Steps) }
-
-func sentences(known []Step) []string {
-	return lists.Of(known, func(d Step) string { return d.pattern.String() })
+func (s *Suite) Sentences() []string {
+	return lists.Of(s.Steps, func(d Step) string { return d.pattern.String() })
 }
 
-// interrupted reports a run that did not reach its end.
-func interrupted(ctx, limited context.Context, o *conformance.Options, r *conformance.Report) {
-	switch {
-	case ctx.Err() != nil:
-		r.Problems = append(r.Problems, conformance.Problem{Kind: "interrupted", ExitStatus: 3, Message: "the run was interrupted before its end"})
-	case limited.Err() != nil:
-		r.Notes = append(r.Notes, fmt.Sprintf("the run reached its --timeout of %s: what was not reached is NOT_RUN", o.Timeout))
-	}
-}
-
-// Try runs one check outside of a run, its scenario altered, or with one of its
-// claims (without keyword) counting as its opposite: a test of the catalogue
-// sees so that no claim is empty words. Open must have been called.
+// Try is Judge with the scenario altered, or one of its claims counting as its opposite: so a
+// test sees that no claim is empty words.
 func (s *Suite) Try(ctx context.Context, id string, alter func(source string) string, negated string) *Result {
-	check, ok := s.Catalogue.Check(id)
-	if !ok {
-		return &Result{CheckResult: conformance.CheckResult{ID: id, Status: conformance.HarnessError, Reason: "no such check"}}
-	}
+	check, _ := s.Catalogue.Check(id)
 	altered := *check
 	altered.Source = alter(check.Source)
 	return s.judge(ctx, &altered, false, negated)
@@ -175,8 +137,7 @@ func (s *Suite) Findings(c *conformance.Check) *Findings {
 	return &Findings{check: c, secrets: s.Secrets}
 }
 
-// Judge judges one check, outside of a run's order: what it builds on is not looked at.
-// Open must have been called.
+// Judge judges one check, whatever becomes of those that it builds on. Open must have been called.
 func (s *Suite) Judge(ctx context.Context, c *conformance.Check) *Result {
 	return s.judge(ctx, c, false, "")
 }
@@ -200,9 +161,8 @@ func (s *Suite) judge(ctx context.Context, c *conformance.Check, again bool, neg
 	var parts []*Result
 	objects := s.Objects()
 	for _, name := range objects {
-		part := one(name)
-		parts = append(parts, part)
-		if c.FirstObject && part.Status != conformance.NotApplicable {
+		parts = append(parts, one(name))
+		if c.FirstObject && parts[len(parts)-1].Status != conformance.NotApplicable {
 			break
 		}
 	}
@@ -212,11 +172,9 @@ func (s *Suite) judge(ctx context.Context, c *conformance.Check, again bool, neg
 	return r
 }
 
-// notesOf are the notes of a check that looked at several objects: what holds for all of
-// them is said once, else with the names of those for which it does.
+// notesOf are the notes of a check of several objects, with the names of those that they do not all hold for.
 func notesOf(objects []string, parts []*Result) (notes []string) {
 	about := map[string][]string{}
-	var order []string
 	looked := 0
 	for i, p := range parts {
 		if p.Status != conformance.NotApplicable {
@@ -224,17 +182,16 @@ func notesOf(objects []string, parts []*Result) (notes []string) {
 		}
 		for _, n := range p.Notes {
 			if about[n] == nil {
-				order = append(order, n)
+				notes = append(notes, n)
 			}
 			about[n] = append(about[n], objects[i])
 		}
 	}
-	for _, n := range order {
+	for i, n := range notes {
 		names := about[n]
 		if len(names) < looked && !slices.ContainsFunc(names, func(name string) bool { return strings.Contains(n, name) }) {
-			n = quantity.List(names) + ": " + n
+			notes[i] = quantity.List(names) + ": " + n
 		}
-		notes = append(notes, n)
 	}
 	return notes
 }
@@ -242,7 +199,11 @@ func notesOf(objects []string, parts []*Result) (notes []string) {
 // runCheck runs the scenario of a check once, for one object or none.
 func (s *Suite) runCheck(ctx context.Context, found *Findings, negated string) *Result {
 	if ctx.Err() != nil {
-		return found.result(overtimeOf(ctx), true)
+		out, timeUp := errors.AsType[*outcome](context.Cause(ctx))
+		if !timeUp {
+			out = &outcome{status: conformance.NotRun, reason: "the run was interrupted"}
+		}
+		return found.result(out, true)
 	}
 	if s.Before != nil {
 		if err := s.Before(found.check); err != nil {
@@ -252,8 +213,8 @@ func (s *Suite) runCheck(ctx context.Context, found *Findings, negated string) *
 	actor, end := s.NewActor(ctx, found)
 	out := runScenario(ctx, found.check, s.Steps, actor, negated)
 	if err := end(); err != nil {
-		if o, says := errors.AsType[*outcome](err); says || out.status == conformance.Pass {
-			out = cmp.Or(o, asOutcome(err))
+		if _, says := errors.AsType[*outcome](err); says || out.status == conformance.Pass {
+			out = asOutcome(err)
 		}
 	}
 	if negated != "" {
@@ -262,15 +223,7 @@ func (s *Suite) runCheck(ctx context.Context, found *Findings, negated string) *
 	return found.result(out, ctx.Err() != nil)
 }
 
-func (s *Suite) known(c *conformance.Check) string {
-	if s.Known == nil {
-		return ""
-	}
-	return s.Known(c)
-}
-
-// Plan says which checks a run would judge, and what keeps the others from it;
-// nothing is sent.
+// Plan says which checks a run would judge, and what keeps the others from it; nothing is sent.
 func (s *Suite) Plan(opts conformance.Options) (*conformance.PlanReport, error) {
 	opts = opts.WithDefaults()
 	checks, err := s.Select(&opts)
@@ -297,19 +250,19 @@ func (s *Suite) attempt(ctx context.Context, c *conformance.Check, again bool) *
 	started := time.Now()
 	r := s.judge(ctx, c, again, "")
 	r.Attempts = 1
-	if name := s.known(c); name != "" && r.Status == conformance.Fail {
-		r.Status, r.Reason = conformance.Waived, "known difference: "+name
-		r.Waiver = &conformance.Waiver{Check: c.ID, Reason: r.Reason}
+	if r.Status == conformance.Fail && s.Known != nil {
+		if name := s.Known(c); name != "" {
+			r.Status, r.Reason = conformance.Waived, "known difference: "+name
+			r.Waiver = &conformance.Waiver{Check: c.ID, Reason: r.Reason}
+		}
 	}
 	r.DurationMS = float64(time.Since(started).Microseconds()) / 1000
 	return r
 }
 
-// blocks reports whether the failure of a check leaves those that build on it without
-// any evidence. Where symptoms tell defects apart, a check runs although another one that
-// it builds on has failed: it looks for its evidence elsewhere, in what the defect leaves
-// whole. Only calls that are not answered in time or without an end, which would use up
-// the run, and certificates keep every answer away.
+// blocks reports whether the failure of a check leaves those that build on it without any
+// evidence. Where symptoms tell defects apart, only certificates keep every answer away, and
+// calls that are not answered in time or without an end, which would use up the run.
 func (s *Suite) blocks(id string, r *Result) bool {
 	return !s.Symptoms || strings.HasPrefix(id, "TLS-") || slices.ContainsFunc(r.Symptoms, func(symptom string) bool {
 		return strings.HasSuffix(symptom, ": "+string(wire.KindTimeout)) || strings.HasSuffix(symptom, ": "+string(wire.KindTooLarge))
@@ -324,8 +277,7 @@ func (s *Suite) needs(c *conformance.Check) []string {
 	return s.Needs(c)
 }
 
-// Undefined lists the steps of the catalogue that no sentence, or more than one,
-// understands, as "ID: step".
+// Undefined lists the steps that no sentence, or more than one, understands, as "ID: step".
 func (s *Suite) Undefined() []string {
 	var out []string
 	for _, c := range s.Catalogue.Checks {

@@ -9,46 +9,32 @@ import (
 	"github.com/destkit/destkit/internal/quantity"
 )
 
-// Watched is one check of a suite that is judged by what others do. One goroutine at a
-// time may use it.
+// Watched is one check that is judged by what others do, by one goroutine at a time.
 type Watched struct {
-	check  *conformance.Check
-	found  *Findings // of all exchanges
-	state  *Findings // of the actor
-	bound  []func() error
-	looked int
-	reason string // why the latest exchange decided nothing
-	// decided counts the judgements of which one claim at least had enough to tell.
-	decided int
+	check   *conformance.Check
+	found   *Findings // of all exchanges
+	state   *Findings // of the actor
+	bound   []func() error
+	looked  int
+	decided int    // of these, by one claim at least
+	reason  string // why the latest exchange decided nothing
 }
 
-// Watch prepares a check. newActor makes the actor that its claims look at, for the
-// findings that they add to; claims are those that can be decided (none: they are given
-// to JudgeBy).
+// Watch prepares a check. newActor makes the actor that its claims look at; claims are those
+// that can be decided (none: they are given to JudgeBy).
 func (s *Suite) Watch(id string, newActor func(*Findings) any, claims ...string) (*Watched, error) {
 	check, ok := s.Catalogue.Check(id)
 	if !ok {
 		return nil, fmt.Errorf("watch %s: no such check", id)
 	}
 	w := &Watched{check: check, found: s.Findings(check), state: s.Findings(check)}
-	actor := newActor(w.state)
-	if len(claims) > 0 {
-		var err error
-		if w.bound, err = s.Claims(check, actor, claims...); err != nil {
-			return nil, err
-		}
+	if actor := newActor(w.state); len(claims) > 0 {
+		w.bound = claimsOf(check, s.Steps, actor, claims)
+	}
+	if len(w.bound) < len(claims) {
+		return nil, fmt.Errorf("read %s: %d of its %s are known", id, len(w.bound), quantity.Count(len(claims), "claim"))
 	}
 	return w, nil
-}
-
-// Claims are claims of a check, tied to an actor: each returns what its step returns. The
-// texts are those of Check.Claims.
-func (s *Suite) Claims(c *conformance.Check, actor any, texts ...string) ([]func() error, error) {
-	out := claimsOf(c, s.Steps, actor, texts)
-	if len(out) < len(texts) {
-		return nil, fmt.Errorf("read %s: %d of its %s are known", c.ID, len(out), quantity.Count(len(texts), "claim"))
-	}
-	return out, nil
 }
 
 // Judge puts the claims to the actor as it is now; it reports whether one is broken.
@@ -60,12 +46,12 @@ func (w *Watched) JudgeBy(claims ...func() error) bool {
 	w.looked++
 	decided := 0
 	for _, claim := range claims {
-		// A claim that the evidence does not decide leaves the others to be judged.
-		if err := claim(); err != nil && asOutcome(err).status != conformance.Fail {
-			w.reason = asOutcome(err).reason
-			continue
+		switch o := asOutcome(claim()); o.status {
+		case conformance.Pass, conformance.Fail:
+			decided = 1
+		default: // leaves the other claims to be judged
+			w.reason = o.reason
 		}
-		decided = 1
 	}
 	w.decided += decided
 	w.found.Take(w.state)
@@ -142,25 +128,23 @@ func (s *Suite) Observed(opts conformance.Options, checks []*conformance.Check, 
 
 // needsFirst are the checks with those that others build on before them.
 func needsFirst(checks []*conformance.Check) []*conformance.Check {
-	byID := map[string]*conformance.Check{}
+	waiting := map[string]*conformance.Check{}
 	for _, c := range checks {
-		byID[c.ID] = c
+		waiting[c.ID] = c
 	}
 	var out []*conformance.Check
-	done := map[string]bool{}
-	var visit func(c *conformance.Check)
-	visit = func(c *conformance.Check) {
-		if c == nil || done[c.ID] {
-			return
+	var visit func(id string)
+	visit = func(id string) {
+		if c := waiting[id]; c != nil {
+			delete(waiting, id)
+			for _, need := range c.Needs {
+				visit(need)
+			}
+			out = append(out, c)
 		}
-		done[c.ID] = true
-		for _, id := range c.Needs {
-			visit(byID[id])
-		}
-		out = append(out, c)
 	}
 	for _, c := range checks {
-		visit(c)
+		visit(c.ID)
 	}
 	return out
 }

@@ -1,3 +1,6 @@
+// Package exchange is one call and its reply as bytes, text and tree.
+//
+// It knows no rule, and nothing of what a record means: package rules and the checks do.
 package exchange
 
 import (
@@ -5,6 +8,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
+	"weak"
 
 	"github.com/destkit/destkit/conformance/internal/wire"
 )
@@ -15,21 +20,18 @@ type Reply struct {
 	ID     string
 	Method string
 	Object string     // that the request speaks of
-	small  *wire.Node // the values of a small body; doc gives those of any
+	small  *wire.Node // the values of a small body; Doc gives those of any
 	trees  *Trees     // where those of a larger one are kept; nil of no JSON and of a small one
 	DocErr error
 	Plain  bool // over plain http, without the token
-	// replica is the one that was called, 0 for the URL itself.
-	Replica int
-	// redirected are the replies that led here.
-	Redirected []*Reply
+	// Replica is the one that was called, 0 for the URL itself.
+	Replica    int
+	Redirected []*Reply // that led here
 }
 
-// Parse reads the body as JSON. A body that is labelled gzip and is not is
-// judged by HTTP-007 alone; everything else looks at the bytes as they came.
-//
-// One that cannot be held beside others is as one that did not arrive: nothing is known
-// of it.
+// Parse reads the body as JSON. One that is labelled gzip and is not is judged by HTTP-007
+// alone; all else looks at the bytes as they came. One that cannot be held beside others is
+// as one that did not arrive.
 func (r *Reply) Parse(trees *Trees) {
 	if !r.OK() {
 		r.DocErr = fmt.Errorf("no complete reply: %s", r.Failure())
@@ -60,8 +62,7 @@ func (r *Reply) Doc() *wire.Node {
 	}
 	root, cost, err := r.Tree()
 	if err != nil {
-		// It was read before, so that nothing is wrong with it but the lack of memory, which
-		// ends with the steps that look at other replies now.
+		// It was read before: only memory lacks, until other steps end.
 		root, _ = wire.Parse(r.Body)
 	}
 	r.trees.put(r, root, cost)
@@ -69,15 +70,12 @@ func (r *Reply) Doc() *wire.Node {
 }
 
 // Member returns a top-level member of the reply, nil when it is absent.
-func (r *Reply) Member(name string) *wire.Node {
-	return r.Doc().Get(name)
-}
+func (r *Reply) Member(name string) *wire.Node { return r.Doc().Get(name) }
 
 // Result returns the result when it is an object and no error stands beside it. A
 // null error is RPC-004's, and hides nothing else.
 func (r *Reply) Result() *wire.Node {
-	e := r.Member("error")
-	if n := r.Member("result"); n != nil && n.Kind == wire.Object && (e == nil || e.Kind == wire.Null) {
+	if n, e := r.Member("result"), r.Member("error"); n.Is(wire.Object) && (e == nil || e.Kind == wire.Null) {
 		return n
 	}
 	return nil
@@ -89,12 +87,10 @@ func (r *Reply) IsError() bool {
 	return n != nil && n.Kind != wire.Null && r.Member("result") == nil
 }
 
-// ErrorText returns the message of a JSON-RPC error, its beginning where it is so long
-// that no person would read it: what is made of it is redacted, searched and kept.
+// ErrorText returns the message of a JSON-RPC error, its beginning where it is very long.
 func (r *Reply) ErrorText() string { return beginning(r.WholeErrorText()) }
 
-// longestMessage bounds a message of an endpoint in bytes, but for the checks that are
-// about its length.
+// longestMessage bounds a message in bytes, but for the checks of its length.
 const longestMessage = 64 << 10
 
 // beginning is a message up to longestMessage, without half a character at its end.
@@ -107,10 +103,11 @@ func beginning(message string) string {
 
 // WholeErrorText is the same, however long it is.
 func (r *Reply) WholeErrorText() string {
-	if n := r.Member("error"); n != nil {
-		if m := n.Get("message"); m != nil && m.Kind == wire.String {
-			return m.Text
-		}
+	n := r.Member("error")
+	switch m := n.Get("message"); {
+	case m.Is(wire.String):
+		return m.Text
+	case n != nil:
 		return string(n.Raw)
 	}
 	return ""
@@ -132,9 +129,8 @@ func (r *Reply) Items(name string) []*wire.Node {
 	return nil
 }
 
-// OtherID reports whether an object came back without the id of the request. What refuses
-// a call before its body is read (a caller that is unknown, a limit) has none to give:
-// JSON-RPC has null for that.
+// OtherID reports whether an object came back without the id of the request. What refuses a
+// call before its body is read, as a limit does, has none to give: JSON-RPC has null for that.
 func (r *Reply) OtherID() bool {
 	id := r.Member("id")
 	if !r.Doc().Is(wire.Object) || (id == nil || id.Is(wire.Null)) && (r.Passing() || slices.Contains(unread, r.Status)) {
@@ -154,18 +150,78 @@ func (r *Reply) Enveloped() bool {
 
 // Passing reports whether the status is one of a disturbance that passes.
 func (r *Reply) Passing() bool {
-	switch r.Status {
-	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout, http.StatusTooManyRequests:
-		return true
-	}
-	return false
+	passing := []int{http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout, http.StatusTooManyRequests}
+	return slices.Contains(passing, r.Status)
 }
 
-// InPlace reports whether what stands before the endpoint answered in its place, as a
-// balancer and a limit do.
+// InPlace reports whether a balancer or a limit answered in the place of the endpoint.
 func (r *Reply) InPlace() bool {
 	return r.Passing() && r.Member("result") == nil && r.Member("error") == nil
 }
 
 // WaitedInVain reports whether nothing of a reply came in its time.
 func (r *Reply) WaitedInVain() bool { return r.Kind == wire.KindTimeout && r.Received == 0 }
+
+// The values of replies are a multiple of their text. A scenario that asks about fifty
+// objects keeps all replies until its end, and many scenarios run at once, so the values
+// of large replies are kept for those that were looked at last, and read again for others.
+const (
+	smallTree = 32 << 10 // bytes that stay with the reply
+	keptTrees = 16 << 20 // bytes of all larger ones
+)
+
+// Trees holds the values of the replies that were looked at last.
+type Trees struct {
+	mu   sync.Mutex
+	kept []tree // the latest last
+	size int
+}
+
+type tree struct {
+	reply *Reply
+	root  *wire.Node
+	cost  int
+}
+
+func (t *Trees) index(r *Reply) int {
+	return slices.IndexFunc(t.kept, func(one tree) bool { return one.reply == r })
+}
+
+// get gives what is kept of a reply, nil when nothing is.
+func (t *Trees) get(r *Reply) *wire.Node {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	i := t.index(r)
+	if i < 0 {
+		return nil
+	}
+	found := t.kept[i]
+	t.kept = append(slices.Delete(t.kept, i, i+1), found)
+	return found.root
+}
+
+// put keeps the values of a reply, and drops those that were not looked at for longest.
+func (t *Trees) put(r *Reply, root *wire.Node, cost int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.index(r) >= 0 {
+		return
+	}
+	t.kept = append(t.kept, tree{r, root, cost})
+	for t.size += cost; t.size > keptTrees && len(t.kept) > 1; t.kept = slices.Delete(t.kept, 0, 1) {
+		t.size -= t.kept[0].cost
+	}
+}
+
+// Spare gives a function for the client that forgets all of them. It must not keep alive what
+// it waits for the end of.
+func (t *Trees) Spare() func() {
+	weakly := weak.Make(t)
+	return func() {
+		if t := weakly.Value(); t != nil {
+			t.mu.Lock()
+			defer t.mu.Unlock()
+			t.kept, t.size = nil, 0
+		}
+	}
+}

@@ -1,7 +1,11 @@
 package exchange
 
 import (
+	"encoding/json"
+	"slices"
+
 	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/lists"
 )
 
@@ -22,13 +26,10 @@ type Result struct {
 
 // Text is the error message of a failed record, "" when there is none.
 func (r Result) Text() string {
-	switch {
-	case r.Message == nil || r.Message.Kind == wire.Null:
+	if r.Message == nil || r.Message.Kind == wire.Null {
 		return ""
-	case r.Message.Kind == wire.String:
-		return beginning(r.Message.Text)
 	}
-	return beginning(string(r.Message.Raw))
+	return beginning(NodeText(r.Message))
 }
 
 // RecordResults reads the results of a reply to sync_batch.
@@ -39,14 +40,11 @@ func (r *Reply) RecordResults() Results {
 	}
 	all := Results{IsArray: true, List: make([]Result, len(list.Items)), ByKey: make(map[string][]int, len(list.Items))}
 	for i, n := range list.Items {
-		res := Result{Node: n}
-		if n.Kind == wire.Object {
-			res.Identifier, res.Message = n.Get("identifier"), n.Get("error_message")
-			if ok, is := n.Get("success").Bool(); is {
-				res.Success = &ok
-			}
+		res := &all.List[i]
+		*res = Result{Node: n, Identifier: n.Get("identifier"), Message: n.Get("error_message")}
+		if ok, is := n.Get("success").Bool(); is {
+			res.Success = &ok
 		}
-		all.List[i] = res
 		if res.Identifier != nil {
 			k := NodeText(res.Identifier)
 			all.ByKey[k] = append(all.ByKey[k], i)
@@ -62,27 +60,20 @@ func (r *Results) Of(key string) []Result {
 
 // Say reports whether a key has results and whether each of them says that.
 func (r *Results) Say(key string, success bool) bool {
-	for _, i := range r.ByKey[key] {
-		if ok := r.List[i].Success; ok == nil || *ok != success {
-			return false
-		}
-	}
-	return len(r.ByKey[key]) > 0
+	return len(r.ByKey[key]) > 0 && !slices.ContainsFunc(r.ByKey[key], func(i int) bool { return !r.List[i].says(success) })
 }
 
 // Contradicts reports whether two results of one key disagree.
 func (r *Results) Contradicts(key string) bool {
-	yes, no := false, false
-	for _, i := range r.ByKey[key] {
-		if ok := r.List[i].Success; ok != nil {
-			yes, no = yes || *ok, no || !*ok
-		}
+	says := func(success bool) bool {
+		return slices.ContainsFunc(r.ByKey[key], func(i int) bool { return r.List[i].says(success) })
 	}
-	return yes && no
+	return says(true) && says(false)
 }
 
-// KeyText is the text by which identifiers are compared: decoded strings,
-// numbers as they are on the wire.
+func (r Result) says(success bool) bool { return r.Success != nil && *r.Success == success }
+
+// KeyText is the text by which identifiers are compared: strings are decoded, numbers raw.
 func KeyText(raw []byte) string {
 	n, err := wire.Parse(raw)
 	if err != nil {
@@ -97,4 +88,46 @@ func NodeText(n *wire.Node) string {
 		return n.Text
 	}
 	return string(n.Raw)
+}
+
+// Reading planning replies is lenient: what cannot be read is left out, and rules say why.
+
+// Fields are those that a reply to list_fields describes.
+func (r *Reply) Fields() []rpc.Field {
+	var out []rpc.Field
+	for _, n := range r.Items("fields") {
+		var f rpc.Field
+		if n.Kind == wire.Object && json.Unmarshal(n.Raw, &f) == nil && f.APIName != "" && slices.Contains(rpc.FieldTypes(), f.Type) {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// Operations are those that a reply to supported_operations lists.
+func (r *Reply) Operations() []string {
+	var out []string
+	for _, n := range r.Items("operations") {
+		if n.Kind == wire.String && !slices.Contains(out, n.Text) {
+			out = append(out, n.Text)
+		}
+	}
+	return out
+}
+
+// Speed is what a reply to get_sync_speed declares, nil unless all three numbers are
+// integers of 1 or more.
+func (r *Reply) Speed() *rpc.Speed {
+	var out rpc.Speed
+	for name, into := range map[string]*int64{
+		"maximum_batch_size": &out.MaximumBatchSize, "maximum_parallel_batches": &out.MaximumParallelBatches,
+		"maximum_records_per_second": &out.MaximumRecordsPerSecond,
+	} {
+		v, ok := r.Result().Get(name).Int()
+		if !ok || v < 1 {
+			return nil
+		}
+		*into = v
+	}
+	return &out
 }

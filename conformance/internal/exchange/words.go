@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -21,16 +22,17 @@ import (
 
 // Failure describes what kept a complete reply from coming.
 func (r *Reply) Failure() string {
+	reset := errors.Is(r.Err, syscall.ECONNRESET) || errors.Is(r.Err, syscall.EPIPE)
 	switch {
 	case r.Kind == wire.KindTimeout:
 		return fmt.Sprintf("no complete reply within %s", Round(r.Total))
 	case r.Kind == wire.KindClosed:
 		return "the server closed the connection without responding"
-	case r.Kind == wire.KindReset && (errors.Is(r.Err, syscall.ECONNRESET) || errors.Is(r.Err, syscall.EPIPE)):
+	case r.Kind == wire.KindReset && reset:
 		return "the server reset the connection without responding"
 	case r.Kind == wire.KindTruncated && errors.Is(r.Err, io.ErrUnexpectedEOF):
 		return "the response was truncated: the connection ended in the middle of it"
-	case r.Kind == wire.KindTruncated && (errors.Is(r.Err, syscall.ECONNRESET) || errors.Is(r.Err, syscall.EPIPE)):
+	case r.Kind == wire.KindTruncated && reset:
 		return "the response was truncated: the server reset the connection in the middle of it"
 	case r.Err != nil && r.Received == 0 && r.Kind != wire.KindCanceled:
 		return InWords(r.Err, "the endpoint")
@@ -42,8 +44,7 @@ func (r *Reply) Failure() string {
 	return string(r.Kind)
 }
 
-// InWords says in plain words what kept a call to a host, or its connection, from coming
-// about.
+// InWords says in plain words what kept a call to a host, or its connection, from coming about.
 func InWords(err error, host string) string {
 	if cause := unreached.Of(err, "endpoint", host); cause.What != "" {
 		return cause.What
@@ -59,8 +60,8 @@ func Round(d time.Duration) time.Duration {
 	return d.Round(time.Millisecond)
 }
 
-// Symptom names the kind of a reply: the method and the shape of what came back,
-// the same for all replies of one defect. An ordinary record result has none.
+// Symptom names the method and the shape of what came back, the same for all replies of one
+// defect. An ordinary record result has none.
 func (r *Reply) Symptom() string {
 	shape := ""
 	// A null id of an error is that of a request that could not be read.
@@ -75,7 +76,8 @@ func (r *Reply) Symptom() string {
 	case r.IsError():
 		shape = fmt.Sprintf("HTTP %d error %s", r.Status, r.ErrorCode())
 	case r.Result() == nil:
-		shape = fmt.Sprintf("HTTP %d %s", r.Status, r.shape())
+		kinds := lists.Of(r.Doc().Members, func(m wire.Member) string { return fmt.Sprintf("%s %v", m.Name, m.Value.Kind) })
+		shape = fmt.Sprintf("HTTP %d %s", r.Status, strings.Join(kinds, " "))
 	case r.Method == rpc.MethodSyncBatch && !r.Result().Get("record_results").Is(wire.Array):
 		shape = "no record_results"
 	case r.Method == rpc.MethodSyncBatch:
@@ -94,25 +96,17 @@ func (r *Reply) methodName() string {
 	return r.Method
 }
 
-// shape lists the members of an envelope with their kinds.
-func (r *Reply) shape() string {
-	return strings.Join(lists.Of(r.Doc().Members, func(m wire.Member) string { return fmt.Sprintf("%s %v", m.Name, m.Value.Kind) }), " ")
-}
-
 // What describes the call for a finding: `list_fields of "contact"`.
 func (r *Reply) What() string {
 	if r.Object != "" {
 		return fmt.Sprintf("%s of %q", r.Method, r.Object)
 	}
-	if r.Method == "" {
-		return "the call"
-	}
-	return r.Method
+	return cmp.Or(r.Method, "the call")
 }
 
 // Short shows the reply in a line.
 func (r *Reply) Short() string {
-	if !r.OK() && r.Kind != wire.KindEncoding {
+	if !r.OK() {
 		return r.Failure()
 	}
 	// What is shown is at the beginning, and the body may be as long as it likes.

@@ -93,34 +93,15 @@ type Key struct {
 	State      State
 }
 
-// grouped gathers keys of the same object and field into one line each.
-func grouped(keys []Key) []Cleaned {
-	var groups []Cleaned
-	at := map[[2]string]int{}
-	for _, key := range keys {
-		name := [2]string{key.Object, key.Field}
-		i, known := at[name]
-		if !known {
-			i = len(groups)
-			at[name] = i
-			groups = append(groups, Cleaned{Object: key.Object, Field: key.Field})
-		}
-		groups[i].Identifiers = append(groups[i].Identifiers, key.Identifier)
-	}
-	return groups
-}
-
-// file is what a journal is read as: a member that is not known makes it a file of
-// something else, and this one must not decide what is deleted.
+// file is what a journal is read as; one with an unknown member must not decide what is deleted.
 var file = rawjson.File{Expected: "the journal of a run of destkit conform", Strict: true}
 
 // errNoHeader says that a file ends before its first line is whole.
 var errNoHeader = errors.New("it has no header")
 
-// load reads all whole lines. The rest after the last line end is a line that
-// was torn when the process died: its batch was not sent, its outcome is
-// unknown, so it is left out. Anything wrong before that is an error, for a
-// journal that was edited must not decide what is deleted.
+// load reads all whole lines. What follows them was torn when the process died: its batch was
+// not sent, its outcome is unknown, so it is left out. Anything wrong before that is an error,
+// for a journal that was edited must not decide what is deleted.
 func load(path string, from io.Reader) (*Journal, error) {
 	j := Memory(Header{})
 	j.path = path
@@ -170,7 +151,13 @@ func (j *Journal) apply(number int, entry line) error {
 			return errors.New("the header names no run")
 		}
 	case entryBatch:
-		return j.replayBatch(*entry.Batch)
+		if entry.Batch.Seq != j.ledger.last+1 { // a lost line is a lost key
+			return fmt.Errorf("batch %d follows batch %d", entry.Batch.Seq, j.ledger.last)
+		}
+		if err := entry.Batch.check(); err != nil {
+			return err
+		}
+		j.ledger.begin(*entry.Batch)
 	case entryOutcome: // what is unknown is derived from the batch, not from the line
 		outcome, err := j.ledger.outcome(entry.Outcome.Seq, entry.Outcome.Acknowledged, entry.Outcome.Refused)
 		if err != nil {
@@ -183,19 +170,6 @@ func (j *Journal) apply(number int, entry line) error {
 		}
 		j.ledger.clean(*entry.Cleaned)
 	}
-	return nil
-}
-
-// replayBatch wants the numbers without a gap: a lost line is a lost key.
-func (j *Journal) replayBatch(batch Batch) error {
-	if batch.Seq != j.nextSeq {
-		return fmt.Errorf("batch %d follows batch %d", batch.Seq, j.nextSeq-1)
-	}
-	if err := batch.check(); err != nil {
-		return err
-	}
-	j.nextSeq++
-	j.ledger.begin(batch)
 	return nil
 }
 
@@ -216,9 +190,8 @@ func (entry *line) check() error {
 	return nil
 }
 
-// append writes one whole line; the caller holds the lock (or is alone). The
-// end of the line is what sync must reach. A line that was written in part,
-// on a full disk, is taken back, so that the journal stays readable.
+// append writes one whole line and returns its end, which sync must reach; the caller holds
+// the lock or is alone. A line that was written in part, on a full disk, is taken back.
 func (j *Journal) append(entry line) (int64, error) {
 	if j.broken != nil {
 		return 0, j.broken
@@ -226,18 +199,20 @@ func (j *Journal) append(entry line) (int64, error) {
 	if j.disk == nil {
 		return 0, nil
 	}
-	text, err := encode(entry)
-	if err != nil {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false) // identifiers stay as they are
+	if err := encoder.Encode(entry); err != nil {
 		return 0, fmt.Errorf("write journal %s: %w", j.path, err)
 	}
-	if _, err := j.disk.Write(text); err != nil {
+	if _, err := j.disk.Write(text.Bytes()); err != nil {
 		err = fmt.Errorf("write journal %s: %w", j.path, err)
-		if cut := j.disk.Truncate(j.size); cut != nil {
+		if j.disk.Truncate(j.size) != nil {
 			j.broken = err
 		}
 		return 0, err
 	}
-	j.size += int64(len(text))
+	j.size += int64(text.Len())
 	return j.size, nil
 }
 
@@ -259,25 +234,16 @@ func (j *Journal) sync(end int64) error {
 		return broken
 	}
 	if err := j.disk.Sync(); err != nil {
-		// After a failed fsync the pages may be lost although a later fsync
-		// succeeds: the journal can no longer be trusted.
-		err = fmt.Errorf("write journal %s: %w", j.path, err)
-		j.mu.Lock()
-		j.broken = err
-		j.mu.Unlock()
-		return err
+		return j.breakWith(err) // its pages may be lost although a later fsync succeeds
 	}
 	j.synced = covered
 	return nil
 }
 
-// encode leaves identifiers as they are: no HTML escapes.
-func encode(entry line) ([]byte, error) {
-	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(entry); err != nil {
-		return nil, err
-	}
-	return text.Bytes(), nil
+// breakWith ends the writing.
+func (j *Journal) breakWith(err error) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.broken = fmt.Errorf("write journal %s: %w", j.path, err)
+	return j.broken
 }

@@ -1,9 +1,8 @@
-// Package journal owns the write-ahead journal of a run that writes into
-// a destination of others: one NDJSON line, on disk before the batch that it
-// announces is sent, so that every key that may have been written is known
-// after any end of the process. It refuses to know how records are sent,
-// answered or deleted, and it never holds a secret: the target comes in
-// redacted, and only identifiers that the run made up are kept.
+// Package journal owns the write-ahead journal of a run that writes into a destination of
+// others: one NDJSON line, on disk before the batch that it announces is sent, so that every
+// key that may have been written is known after any end of the process. It knows nothing of
+// how records are sent, answered or deleted, and it never holds a secret: the target comes
+// in redacted, and only identifiers that the run made up are kept.
 package journal
 
 import (
@@ -31,21 +30,19 @@ type disk interface {
 	io.Writer
 	Sync() error
 	Truncate(size int64) error
+	Close() error
 }
 
-// Journal is one run's journal, safe for parallel batches. A journal in memory
-// (see Memory) behaves alike and survives nothing.
+// Journal is one run's journal, on disk or in memory, safe for parallel batches.
 type Journal struct {
 	path   string
 	header Header
-	closer io.Closer
 
-	mu      sync.Mutex
-	disk    disk // nil in memory
-	size    int64
-	broken  error
-	ledger  ledger
-	nextSeq int64
+	mu     sync.Mutex
+	disk   disk // nil in memory
+	size   int64
+	broken error
+	ledger ledger
 
 	syncMu sync.Mutex
 	synced int64
@@ -53,30 +50,25 @@ type Journal struct {
 
 // Memory makes a journal without a file.
 func Memory(header Header) *Journal {
-	return &Journal{header: header, ledger: newLedger(), nextSeq: 1}
+	return &Journal{header: header, ledger: ledger{open: map[int64]Batch{}, keys: map[name]*fate{}}}
 }
 
 // Create starts a journal at path with mode 0600. An existing journal of the
 // same run is continued, its torn last line cut off; one of another run is an
 // error, for it may be the only trace of records that were left behind.
 func Create(path string, header Header) (*Journal, error) {
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, os.ErrExist) {
-		return resume(path, header)
-	}
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("create journal: %w", err)
 	}
-	return begin(path, file, header)
-}
-
-// begin writes the header into an empty file.
-func begin(path string, file *os.File, header Header) (*Journal, error) {
-	j := Memory(header)
-	j.path, j.disk, j.closer = path, file, file
-	end, err := j.append(line{Entry: entryRun, Header: &header})
-	if err == nil {
-		err = j.sync(end)
+	j, err := resume(path, file)
+	switch {
+	case errors.Is(err, errNoHeader): // it is new, or its run ended before anything was sent
+		j = Memory(header)
+		j.path, j.disk = path, file
+		err = j.start()
+	case err == nil && j.header.Run != header.Run:
+		err = fmt.Errorf("create journal %s: it belongs to run %s; clean that run first or name another file", path, j.header.Run)
 	}
 	if err != nil {
 		file.Close()
@@ -85,50 +77,44 @@ func begin(path string, file *os.File, header Header) (*Journal, error) {
 	return j, nil
 }
 
-// resume continues the journal of the same run.
-func resume(path string, header Header) (*Journal, error) {
-	j, err := Open(path)
-	if errors.Is(err, errNoHeader) {
-		// The run ended before its first line was whole: nothing was sent.
-		file, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_TRUNC, 0o600)
-		if err != nil {
-			return nil, fmt.Errorf("create journal: %w", err)
-		}
-		return begin(path, file, header)
+// start makes the header the first line of the file.
+func (j *Journal) start() error {
+	if err := j.disk.Truncate(0); err != nil {
+		return fmt.Errorf("create journal: %w", err)
 	}
+	end, err := j.append(line{Entry: entryRun, Header: &j.header})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if j.header.Run != header.Run {
-		j.Close()
-		return nil, fmt.Errorf("create journal %s: it belongs to run %s; clean that run first or name another file", path, j.header.Run)
-	}
-	return j, nil
+	return j.sync(end)
 }
 
-// Open reads a journal and makes it ready for further lines, as the clean-up
-// of an earlier run needs it. A torn last line is cut off.
+// Open reads a journal for the clean-up of its run. A torn last line is cut off.
 func Open(path string) (*Journal, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0)
 	if err != nil {
 		return nil, fmt.Errorf("open journal: %w", err)
 	}
-	j, err := loadRegular(path, file)
-	if err == nil {
-		if err = file.Truncate(j.size); err != nil {
-			err = fmt.Errorf("open journal: cut torn line: %w", err)
-		}
-	}
+	j, err := resume(path, file)
 	if err != nil {
 		file.Close()
+	}
+	return j, err
+}
+
+func resume(path string, file *os.File) (*Journal, error) {
+	j, err := loadRegular(path, file)
+	if err != nil {
 		return nil, err
 	}
-	j.disk, j.closer, j.synced = file, file, j.size
+	if err := file.Truncate(j.size); err != nil {
+		return nil, fmt.Errorf("open journal: cut torn line: %w", err)
+	}
+	j.disk, j.synced = file, j.size
 	return j, nil
 }
 
-// Read reads a journal without changing it; what is then noted in it stays in
-// memory.
+// Read reads a journal without changing it; what is then noted in it stays in memory.
 func Read(path string) (*Journal, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -161,7 +147,7 @@ func (j *Journal) Path() string { return j.path }
 // Identifiers are the raw JSON values of the field in the batch.
 func (j *Journal) Begin(object, field, operation string, identifiers []json.RawMessage) (int64, error) {
 	j.mu.Lock()
-	batch := Batch{Seq: j.nextSeq, Object: object, Field: field, Operation: operation, Identifiers: identifiers}
+	batch := Batch{Seq: j.ledger.last + 1, Object: object, Field: field, Operation: operation, Identifiers: identifiers}
 	if err := batch.check(); err != nil {
 		j.mu.Unlock()
 		return 0, fmt.Errorf("write journal: %w", err)
@@ -171,21 +157,19 @@ func (j *Journal) Begin(object, field, operation string, identifiers []json.RawM
 		j.mu.Unlock()
 		return 0, err
 	}
-	j.nextSeq++
 	j.ledger.begin(batch)
 	j.mu.Unlock()
 	if err := j.sync(end); err != nil {
 		j.mu.Lock()
-		j.ledger.abandon(batch)
+		j.ledger.close(batch)
 		j.mu.Unlock()
 		return 0, err
 	}
 	return batch.Seq, nil
 }
 
-// Finish notes how the batch was answered. Identifiers that stand in neither
-// list have no answer and stay unknown. It need not reach the disk at once: a
-// lost outcome only makes keys unknown.
+// Finish notes how the batch was answered. Identifiers that stand in neither list have no answer
+// and stay unknown. It need not reach the disk at once: a lost outcome only makes keys unknown.
 func (j *Journal) Finish(seq int64, acknowledged, refused []json.RawMessage) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -199,24 +183,28 @@ func (j *Journal) Finish(seq int64, acknowledged, refused []json.RawMessage) err
 	return err
 }
 
-// Cleaned notes that keys are gone from the destination. It returns after the
-// line is on disk.
+// Cleaned notes that keys are gone from the destination. It returns after the line is on disk.
 func (j *Journal) Cleaned(keys []Key) error {
-	if len(keys) == 0 {
-		return nil
-	}
-	j.mu.Lock()
-	var end int64
-	for _, cleaned := range grouped(keys) {
-		var err error
-		if end, err = j.append(line{Entry: entryCleaned, Cleaned: &cleaned}); err != nil {
-			j.mu.Unlock()
+	for len(keys) > 0 {
+		cleaned := Cleaned{Object: keys[0].Object, Field: keys[0].Field}
+		for len(keys) > 0 && keys[0].Object == cleaned.Object && keys[0].Field == cleaned.Field {
+			cleaned.Identifiers = append(cleaned.Identifiers, keys[0].Identifier)
+			keys = keys[1:]
+		}
+		j.mu.Lock()
+		end, err := j.append(line{Entry: entryCleaned, Cleaned: &cleaned})
+		if err == nil {
+			j.ledger.clean(cleaned)
+		}
+		j.mu.Unlock()
+		if err != nil {
 			return err
 		}
-		j.ledger.clean(cleaned)
+		if err := j.sync(end); err != nil {
+			return err
+		}
 	}
-	j.mu.Unlock()
-	return j.sync(end)
+	return nil
 }
 
 // Pending lists the keys that may exist at the destination, in the order in
@@ -231,19 +219,14 @@ func (j *Journal) Pending() []Key {
 // Close writes what is left to disk and closes the file.
 func (j *Journal) Close() error {
 	j.mu.Lock()
-	end, closer := j.size, j.closer
-	j.closer = nil
+	end, closed := j.size, j.disk == nil || errors.Is(j.broken, os.ErrClosed)
 	j.mu.Unlock()
-	if closer == nil {
+	if closed {
 		return nil
 	}
 	err := j.sync(end)
-	j.mu.Lock()
-	if j.broken == nil {
-		j.broken = fmt.Errorf("write journal %s: %w", j.path, os.ErrClosed)
-	}
-	j.mu.Unlock()
-	if closed := closer.Close(); err == nil && closed != nil {
+	_ = j.breakWith(os.ErrClosed)
+	if closed := j.disk.Close(); err == nil && closed != nil {
 		err = fmt.Errorf("close journal: %w", closed)
 	}
 	return err

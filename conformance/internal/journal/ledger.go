@@ -5,7 +5,10 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
+
+	"github.com/destkit/destkit/internal/lists"
 )
 
 // name identifies a key: identifiers are the same when their JSON texts are.
@@ -17,17 +20,13 @@ type fate struct {
 	place int   // within that batch
 	open  int   // batches under way
 	state State
-	raw   json.RawMessage
 }
 
 // ledger adds the lines up.
 type ledger struct {
 	open map[int64]Batch
+	last int64 // the number of the last batch
 	keys map[name]*fate
-}
-
-func newLedger() ledger {
-	return ledger{open: map[int64]Batch{}, keys: map[name]*fate{}}
 }
 
 // nameOf leaves white space out, which the writer of the file does too.
@@ -43,13 +42,13 @@ func nameOf(object, field string, raw json.RawMessage) name {
 func (l *ledger) key(batch Batch, raw json.RawMessage, place int) *fate {
 	n := nameOf(batch.Object, batch.Field, raw)
 	if l.keys[n] == nil {
-		l.keys[n] = &fate{first: batch.Seq, place: place, raw: json.RawMessage(n.identifier)}
+		l.keys[n] = &fate{first: batch.Seq, place: place}
 	}
 	return l.keys[n]
 }
 
 func (l *ledger) begin(batch Batch) {
-	l.open[batch.Seq] = batch
+	l.open[batch.Seq], l.last = batch, batch.Seq
 	for i, raw := range batch.Identifiers {
 		l.key(batch, raw, i).open++
 	}
@@ -62,66 +61,51 @@ func (l *ledger) outcome(seq int64, acknowledged, refused []json.RawMessage) (Ou
 	if !open {
 		return outcome, fmt.Errorf("outcome of batch %d, which is not under way", seq)
 	}
-	inBatch := map[name]bool{}
+	missing := map[name]bool{}
 	for _, raw := range batch.Identifiers {
-		inBatch[nameOf(batch.Object, batch.Field, raw)] = true
+		missing[nameOf(batch.Object, batch.Field, raw)] = true
 	}
-	answered := map[name]bool{}
-	for _, list := range [][]json.RawMessage{acknowledged, refused} {
-		for _, raw := range list {
-			n := nameOf(batch.Object, batch.Field, raw)
-			if !inBatch[n] {
-				return outcome, fmt.Errorf("outcome of %s, which is not in batch %d", raw, seq)
-			}
-			answered[n] = true
+	for _, raw := range slices.Concat(acknowledged, refused) {
+		n := nameOf(batch.Object, batch.Field, raw)
+		if _, sent := missing[n]; !sent {
+			return outcome, fmt.Errorf("outcome of %s, which is not in batch %d", raw, seq)
 		}
+		missing[n] = false
 	}
-	for _, raw := range batch.Identifiers {
-		if !answered[nameOf(batch.Object, batch.Field, raw)] {
-			outcome.Unknown = append(outcome.Unknown, raw)
-		}
-	}
+	outcome.Unknown = lists.Where(batch.Identifiers, func(raw json.RawMessage) bool { return missing[nameOf(batch.Object, batch.Field, raw)] })
 	return outcome, nil
 }
 
-// close ends a batch's being under way; keys that were cleaned meanwhile are
-// not there any more.
+// close ends a batch. A key without a state was announced and never sent.
 func (l *ledger) close(batch Batch) {
 	delete(l.open, batch.Seq)
 	for _, raw := range batch.Identifiers {
-		if known := l.keys[nameOf(batch.Object, batch.Field, raw)]; known != nil && known.open > 0 {
-			known.open--
-		}
-	}
-}
-
-// abandon forgets a batch that was announced and never sent.
-func (l *ledger) abandon(batch Batch) {
-	l.close(batch)
-	for _, raw := range batch.Identifiers {
 		n := nameOf(batch.Object, batch.Field, raw)
-		if known := l.keys[n]; known != nil && known.open == 0 && known.state == "" {
+		known := l.keys[n]
+		if known == nil {
+			continue // it was cleaned meanwhile
+		}
+		known.open = max(0, known.open-1)
+		if known.open == 0 && known.state == "" {
 			delete(l.keys, n)
 		}
 	}
 }
 
-// finish applies an outcome. The most dangerous answer for a key that was
-// sent twice in a batch counts.
+// finish applies an outcome. Of two answers for one key the more dangerous counts.
 func (l *ledger) finish(outcome Outcome) {
 	batch := l.open[outcome.Seq]
-	l.close(batch)
 	for _, answer := range []struct {
 		list  []json.RawMessage
 		state State
 	}{{outcome.Refused, Refused}, {outcome.Acknowledged, Written}, {outcome.Unknown, Unknown}} {
 		for _, raw := range answer.list {
-			// A key that was cleaned while its batch was under way may have
-			// been written after that: it comes back.
+			// A key that was cleaned meanwhile may have been written after that: it comes back.
 			known := l.key(batch, raw, 0)
 			known.state = next(known.state, batch.Operation == "delete", answer.state)
 		}
 	}
+	l.close(batch)
 }
 
 // next is the state of a key after one more answer. A refusal changes nothing
@@ -148,26 +132,17 @@ func (l *ledger) clean(cleaned Cleaned) {
 	}
 }
 
-// pending sorts by the first batch and the place in it, so that a clean-up
-// goes the way of the run.
+// pending sorts by the first batch and the place in it, so that a clean-up goes the way of the run.
 func (l *ledger) pending() []Key {
-	type entry struct {
-		name
-		*fate
-	}
-	list := make([]entry, 0, len(l.keys))
-	for n, known := range l.keys {
-		list = append(list, entry{n, known})
-	}
-	slices.SortFunc(list, func(a, b entry) int {
-		return cmp.Or(cmp.Compare(a.first, b.first), cmp.Compare(a.place, b.place), cmp.Compare(a.identifier, b.identifier))
+	names := slices.SortedFunc(maps.Keys(l.keys), func(a, b name) int {
+		x, y := l.keys[a], l.keys[b]
+		return cmp.Or(cmp.Compare(x.first, y.first), cmp.Compare(x.place, y.place), cmp.Compare(a.identifier, b.identifier))
 	})
-	keys := make([]Key, len(list))
-	for i, e := range list {
-		keys[i] = Key{Object: e.object, Field: e.field, Identifier: e.raw, State: e.state}
-		if e.open > 0 || e.state == "" {
-			keys[i].State = Unknown
+	return lists.Of(names, func(n name) Key {
+		state := l.keys[n].state
+		if l.keys[n].open > 0 || state == "" {
+			state = Unknown
 		}
-	}
-	return keys
+		return Key{Object: n.object, Field: n.field, Identifier: json.RawMessage(n.identifier), State: state}
+	})
 }

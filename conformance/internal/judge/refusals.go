@@ -11,6 +11,7 @@ import (
 	"github.com/destkit/destkit/conformance/internal/write"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
@@ -18,8 +19,7 @@ import (
 // are: below the gate where an endpoint refuses them always, a broken rule where it
 // accepts the same values in another operation or for another record.
 
-// valuesAccepted adds a finding for each refused row, with the fields, the value
-// and the message. A field that is known to want a format is noted only.
+// valuesAccepted adds a finding for each refused row; a field that is known to want a format is noted only.
 func (sc *Scenario) valuesAccepted() error {
 	if err := sc.fieldsTakeValues(); err != nil {
 		return err
@@ -27,44 +27,40 @@ func (sc *Scenario) valuesAccepted() error {
 	if !slices.ContainsFunc(sc.Latest, func(b *write.Batch) bool { return slices.ContainsFunc(b.Records, b.Succeeded) }) {
 		return sc.noneAccepted() // OPS-007 judges that
 	}
-	for _, b := range sc.Latest {
-		for _, r := range b.Records {
-			refusal := b.RefusalOf(r)
-			switch {
-			case refusal == "" || len(r.Odd.Fields) > 1 && sc.sentApart(r):
-			case sc.takenAlone(b, r, false):
-				sc.refusedInBatch(b, r)
-			default:
-				sc.refusedValue(b, r, refusal)
-			}
+	for b, r := range write.Each(sc.Latest) {
+		refusal := b.RefusalOf(r)
+		oneField := func(o *write.Record) bool { return o.Odd.What == r.Odd.What && len(o.Odd.Fields) == 1 }
+		switch {
+		case refusal == "" || len(r.Odd.Fields) > 1 && slices.ContainsFunc(sc.Sets[0].Records, oneField): // its fields were sent apart
+		case sc.takenAlone(b, r, false):
+			sc.refusedInBatch(b, r)
+		default:
+			sc.refusedValue(b, r, refusal)
 		}
 	}
 	return sc.Held()
 }
 
-// takenAlone sends the values of a record that was refused among others once more, alone
-// and under another key: where they are taken, they are not what was refused. A change is
-// sent for a record that is there.
+// takenAlone reports whether the values of a record that was refused among others are taken alone, under another key.
 func (sc *Scenario) takenAlone(b *write.Batch, r *write.Record, existing bool) bool {
 	if len(b.Records) == 1 {
 		return false
 	}
-	again, err := sc.freshOf(r)
+	again, err := sc.NewRecord(sc.Object, r.ID)
 	if err != nil {
 		return false
 	}
+	for _, f := range r.Odd.Fields {
+		again = again.With(f.APIName, r.Values[f.APIName])
+	}
+	again.Odd = r.Odd
 	if existing {
 		before, err := sc.beforeIt(r.ID, again)
-		if err != nil {
+		if err != nil || !sc.apart().sends(sc.Object.Creating(), before) {
 			return false
 		}
-		if made, err := sc.apart().WriteOne(sc.Object.Creating(), []*write.Record{before}, write.Plan{}); err != nil || !made.Succeeded(before) {
-			return false
-		}
-		again = write.ForOperation(b.Operation, []*write.Record{again})[0]
 	}
-	alone, err := sc.apart().WriteOne(b.Operation, []*write.Record{again}, write.Plan{})
-	return err == nil && alone.Succeeded(again)
+	return sc.apart().sends(b.Operation, again)
 }
 
 // refusedInBatch adds a finding about a record that is taken alone.
@@ -74,9 +70,7 @@ func (sc *Scenario) refusedInBatch(b *write.Batch, r *write.Record) {
 	sc.ExplainPosition(fmt.Sprintf("number %d of %d", slices.Index(b.Records, r)+1, len(b.Records)))
 }
 
-// fieldsTakeValues reports the fields that the trial had to leave out: one that refuses
-// null like every value cannot be written at all. What refuses only the values that were
-// tried stays undecided.
+// fieldsTakeValues reports fields that refuse null like every value. What refuses only what was tried stays undecided.
 func (sc *Scenario) fieldsTakeValues() error {
 	for _, f := range sc.Object.Fields {
 		if l := sc.Object.Lessons[f.APIName]; l != nil && l.Avoid && l.Shut != nil {
@@ -88,31 +82,6 @@ func (sc *Scenario) fieldsTakeValues() error {
 	return sc.Held()
 }
 
-// freshOf is a new record with the odd values of another one.
-func (sc *Scenario) freshOf(r *write.Record) (*write.Record, error) {
-	again, err := sc.NewRecord(sc.Object, r.ID)
-	if err != nil {
-		return nil, err
-	}
-	for _, f := range r.Odd.Fields {
-		again = again.With(f.APIName, r.Values[f.APIName])
-	}
-	again.Odd = r.Odd
-	return again, nil
-}
-
-// sentApart reports whether the fields of a refused row were sent again one by one.
-func (sc *Scenario) sentApart(r *write.Record) bool {
-	for _, b := range sc.Latest {
-		for _, o := range b.Records {
-			if o != r && o.Odd.What == r.Odd.What && len(o.Odd.Fields) == 1 {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 func (sc *Scenario) refusedValue(b *write.Batch, r *write.Record, refusal string) {
 	if len(r.Odd.Fields) == 0 {
 		return
@@ -122,10 +91,7 @@ func (sc *Scenario) refusedValue(b *write.Batch, r *write.Record, refusal string
 		sc.Note("%s takes no %s: %s", f.APIName, r.Odd.What, foreign.Clip(refusal, 160))
 		return
 	}
-	names := make([]string, len(r.Odd.Fields))
-	for i, f := range r.Odd.Fields {
-		names[i] = f.APIName
-	}
+	names := lists.Of(r.Odd.Fields, func(f rpc.Field) string { return f.APIName })
 	sc.BrokenAs("refused "+r.Odd.What, b.Operation,
 		fmt.Sprintf("%s accepted in %s, which is declared as %s", r.Odd.What, quantity.List(names), declared(f)),
 		fmt.Sprintf("%s is refused: %s", foreign.Clip(string(r.Values[f.APIName]), 80), foreign.Clip(refusal, 300)), b.Reply)
@@ -143,8 +109,7 @@ func declared(f rpc.Field) string {
 	return text
 }
 
-// sendsEverywhere sends a record for each row of a table for every purpose of the
-// advertised operations: new ones, and changes of records that are there.
+// sendsEverywhere sends a record for each row of a table for every purpose of the advertised operations.
 func (sc *Scenario) sendsEverywhere(table *engine.Table) error {
 	id, err := sc.Object.Identifier()
 	if err != nil {
@@ -153,28 +118,22 @@ func (sc *Scenario) sendsEverywhere(table *engine.Table) error {
 	sc.Sets, sc.Purposes = nil, nil
 	var prepare, due []write.Set
 	for _, p := range sc.Object.Purposes(false) {
-		if p.Existing && sc.Object.Creating() == "" {
+		creating := sc.Object.Creating()
+		if p.Existing && creating == "" {
 			continue
 		}
-		var plain []*write.Record
 		odd, err := sc.withValues(id, table)
 		if err != nil {
 			return err
 		}
-		if len(odd) == 0 {
-			return sc.noField(table)
-		}
-		for _, r := range odd {
-			if p.Existing {
-				before, err := sc.beforeIt(id, r)
-				if err != nil {
+		if p.Existing {
+			plain := make([]*write.Record, len(odd))
+			for i, r := range odd {
+				if plain[i], err = sc.beforeIt(id, r); err != nil {
 					return err
 				}
-				plain = append(plain, before)
 			}
-		}
-		if len(plain) > 0 {
-			prepare = append(prepare, write.Set{Operation: sc.Object.Creating(), Records: plain})
+			prepare = append(prepare, write.Set{Operation: creating, Records: plain})
 		}
 		due = append(due, write.Set{Operation: p.Operation, Records: write.ForOperation(p.Operation, odd)})
 		sc.Purposes = append(sc.Purposes, p)
@@ -182,18 +141,10 @@ func (sc *Scenario) sendsEverywhere(table *engine.Table) error {
 	if len(due) < 2 {
 		return line.NotApplicable("%s has one way of writing only", sc.Object)
 	}
-	if len(prepare) > 0 {
-		sc.Sets = prepare
-		if err := sc.SendSets(&write.Sending{Alone: true}); err != nil {
-			return err
-		}
-	}
-	sc.Sets = due
-	return sc.SendSets(&write.Sending{Alone: true})
+	return sc.sendsAfter(prepare, due, &write.Sending{Alone: true}, &write.Sending{Alone: true})
 }
 
-// beforeIt is an ordinary record under the identifiers of another one, which is to
-// change it.
+// beforeIt is an ordinary record under the identifiers of another one, which is to change it.
 func (sc *Scenario) beforeIt(id rpc.Field, r *write.Record) (*write.Record, error) {
 	before, err := sc.NewRecord(sc.Object, id)
 	if err != nil {
@@ -207,9 +158,8 @@ func (sc *Scenario) beforeIt(id rpc.Field, r *write.Record) (*write.Record, erro
 	return before, nil
 }
 
-// valuesFareTheSame compares what became of each row in each operation. What is
-// refused in one and accepted in another is sent once more, alone: accepted then, it was
-// refused for the records next to it.
+// valuesFareTheSame compares what became of each row in each operation. What is refused in one only is sent once
+// more, alone: accepted then, it was refused for the records next to it.
 func (sc *Scenario) valuesFareTheSame() error {
 	type fate struct {
 		purpose write.Purpose
@@ -240,7 +190,7 @@ func (sc *Scenario) valuesFareTheSame() error {
 	for _, r := range sc.Sets[0].Records {
 		here, ok := accepted[r.Odd.What]
 		for _, there := range refused[r.Odd.What] {
-			if !ok || !sc.operationWorks(there.purpose) {
+			if yes, _, _, _ := sc.Accepted(sc.Sets[slices.Index(sc.Purposes, there.purpose)]); !ok || yes == 0 {
 				break // DAT-014 and OPS-007 judge what is refused everywhere
 			}
 			if sc.takenAlone(there.batch, there.record, there.purpose.Existing) {
@@ -254,15 +204,4 @@ func (sc *Scenario) valuesFareTheSame() error {
 		delete(refused, r.Odd.What)
 	}
 	return sc.Held()
-}
-
-// operationWorks reports whether anything was accepted for a purpose.
-func (sc *Scenario) operationWorks(p write.Purpose) bool {
-	for i, s := range sc.Sets {
-		if sc.Purposes[i] == p {
-			yes, _, _, _ := sc.Accepted(s)
-			return yes > 0
-		}
-	}
-	return false
 }

@@ -86,22 +86,16 @@ func (pc *passiveCheck) take(v rules.Verdict) bool {
 	case v.Answers > 0:
 		pc.Found.Saw(conformance.SeenAnswers, v.Answers)
 	case !broken && v.Call != nil:
-		pc.count(v.Call)
+		pc.Found.Saw(conformance.SeenAttempts, 1)
+		write.SawReply(pc.Found, v.Call.Reply())
+		if b := v.Call.Batch; b != nil {
+			pc.Found.Saw(conformance.SeenResults, len(b.List))
+			accepted, refused := b.Statuses()
+			pc.Found.Saw(conformance.SeenAccepted, accepted)
+			pc.Found.Saw(conformance.SeenRefused, refused)
+		}
 	}
 	return broken
-}
-
-// count adds the evidence of an exchange that breaks no claim.
-func (pc *passiveCheck) count(c *rules.Call) {
-	pc.Found.Saw(conformance.SeenAttempts, 1)
-	write.SawReply(pc.Found, c.Reply())
-	if c.Batch == nil {
-		return
-	}
-	pc.Found.Saw(conformance.SeenResults, len(c.Batch.List))
-	accepted, refused := c.Batch.Statuses()
-	pc.Found.Saw(conformance.SeenAccepted, accepted)
-	pc.Found.Saw(conformance.SeenRefused, refused)
 }
 
 // learn keeps what an exchange says of the endpoint, for reports.
@@ -127,42 +121,10 @@ func (r *Ruler) learn(c *rules.Call) {
 	known.RateLimit = r.Traffic.RateLimit()
 }
 
-// overall puts the exchanges of a live run to the rules, as a proxy does with those of
-// others.
+// overall puts the exchanges of a live run to the rules, as a proxy does with those of others.
 type overall struct {
 	Mu    sync.Mutex
 	Rules *Ruler
 	Calls int
 	Lost  []*exchange.Reply // good calls that got no response
-}
-
-// forgetSchema is called when a hook may have changed the schema of the endpoint.
-func (s *Judge) forgetSchema() {
-	s.Overall.Mu.Lock()
-	defer s.Overall.Mu.Unlock()
-	if s.Overall.Rules != nil {
-		s.Overall.Rules.Traffic.ForgetFields()
-	}
-}
-
-// statuses are those of the checks that have their final result.
-type statuses struct {
-	mu sync.Mutex
-	by map[string]conformance.Status
-}
-
-func (s *statuses) Settle(r *conformance.CheckResult) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.by == nil {
-		s.by = map[string]conformance.Status{}
-	}
-	s.by[r.ID] = r.Status
-}
-
-// of is the status of a check, "" as long as it has none.
-func (s *statuses) of(id string) conformance.Status {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.by[id]
 }

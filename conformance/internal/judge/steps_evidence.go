@@ -3,11 +3,13 @@ package judge
 import (
 	"fmt"
 	"html"
+	"slices"
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/exchange"
+	"github.com/destkit/destkit/conformance/internal/line"
 	"github.com/destkit/destkit/conformance/internal/model"
 	"github.com/destkit/destkit/conformance/internal/values"
 	"github.com/destkit/destkit/conformance/internal/write"
@@ -17,65 +19,81 @@ import (
 	"github.com/destkit/destkit/internal/quantity"
 )
 
-// evidenceSteps judge what the destination holds: by read-back, else by witness
-// operations, else they are INCONCLUSIVE. Presence, identity and values are
-// separate claims: a value that was altered does not make its record absent.
-func evidenceSteps() []definition {
-	return []definition{
-		step(`^every acknowledged record (is in the destination|is in the destination, where a read-back shows it|is stored exactly|exists once|has its new values|of the run is as it was acknowledged)$`,
-			func(sc *Scenario) any { return func(claim string) error { return storedClaims[claim](sc) } }),
-		step(`^every deleted record is there again$`, func(sc *Scenario) any { return sc.presentAgain }),
-		step(`^no deleted value is there again, where a read-back shows it$`, func(sc *Scenario) any { return sc.noDeletedValues }),
-		step(`^no (record|copy in another object) exists$`, func(sc *Scenario) any { return sc.noneThere }),
-		step(`^(every record|every other record|everything else) is unchanged by the last batch$`, func(sc *Scenario) any { return sc.unchanged }),
-		step(`^(every record has the values of one batch|it is noted which values are stored)$`,
-			func(sc *Scenario) any { return func(claim string) error { return storedClaims[claim](sc) } }),
-	}
+// These steps judge what the destination holds: by read-back, else by witness operations,
+// else they are INCONCLUSIVE. Presence, identity and values are separate claims: a value
+// that was altered does not make its record absent.
+
+var evidenceSentences = sentences{
+	`^every acknowledged record is in the destination$`:                             (*Scenario).present,
+	`^every acknowledged record is in the destination, where a read-back shows it$`: (*Scenario).presentIfShown,
+	`^every acknowledged record is stored exactly$`:                                 (*Scenario).storedExactly,
+	`^every acknowledged record exists once$`:                                       (*Scenario).existOnce,
+	`^every acknowledged record has its new values$`:                                (*Scenario).haveChanged,
+	`^every deleted record is there again$`:                                         (*Scenario).presentAgain,
+	`^no record exists$`:                                                            (*Scenario).noneExists,
+	`^no copy in another object exists$`:                                            (*Scenario).nowhereElse,
 }
 
-var storedClaims = map[string]func(*Scenario) error{
-	"is in the destination":                             (*Scenario).present,
-	"is in the destination, where a read-back shows it": (*Scenario).presentIfShown,
-	"is stored exactly":                                 (*Scenario).storedExactly,
-	"exists once":                                       (*Scenario).existOnce,
-	"has its new values":                                (*Scenario).haveChanged,
-	"of the run is as it was acknowledged":              (*Scenario).acknowledgedKept,
-
-	"every record has the values of one batch": (*Scenario).valuesOfOneBatch,
-	"it is noted which values are stored":      (*Scenario).notesStored,
+func evidenceSteps() []engine.Step {
+	return []engine.Step{
+		engine.NewStep(`^(every record|every other record|everything else) is unchanged by the last batch$`, func(sc *Scenario) any { return sc.unchanged }),
+	}
 }
 
 // unanswered reports latest batches that crashed as a whole: an odd record may
 // fail, its batch may not. The error of a lone record is a refusal of it.
-func (sc *Scenario) unanswered() {
+func (sc *Scenario) unanswered() error {
 	for _, b := range sc.Latest {
 		lone := len(b.Records) == 1 && b.Reply.IsError()
 		if !b.Answered() && !lone {
 			sc.BrokenFor(b.Operation, "a result for each record", b.Reply.Short(), b.Reply)
 		}
 	}
+	return sc.Held()
+}
+
+// ofSets are the records of all sets.
+func (sc *Scenario) ofSets() []*write.Record {
+	return slices.Concat(lists.Of(sc.Sets, func(s write.Set) []*write.Record { return s.Records })...)
 }
 
 // expectations are the records of the latest batches with what must be stored.
 func (sc *Scenario) expectations(want func(*write.Expected) bool) []*write.Expected {
 	latest := map[model.Place]bool{}
-	for _, s := range sc.Sets {
-		for _, r := range s.Records {
-			latest[r.Place()] = true
-		}
+	for _, r := range sc.ofSets() {
+		latest[r.Place()] = true
 	}
 	return lists.Where(sc.Model.All(), func(e *write.Expected) bool { return e.Known && want(e) && latest[e.Record.Place()] })
 }
 
 func exists(e *write.Expected) bool { return e.Exists }
 
-// written are the records that the latest batch has created or changed: one that it
-// refused shows nothing, whatever is there from before.
+// written: a record that the latest batch refused shows nothing, whatever is there from before.
 func written(e *write.Expected) bool { return e.Exists && e.Written }
 
-// standing are those, and the ones that an insert has skipped.
-func standing(e *write.Expected) bool {
-	return e.Exists && (e.Written || e.Operation == rpc.OperationInsert)
+// due are the records that must be there as they were acknowledged: at least one.
+func (sc *Scenario) due() ([]*write.Expected, error) {
+	if err := sc.unanswered(); err != nil {
+		return nil, err
+	}
+	due := sc.expectations(written)
+	if len(due) == 0 {
+		return nil, sc.noneAccepted()
+	}
+	return due, nil
+}
+
+// observeDue reads records back until good says so, and reports those that are not there. What
+// the claim asks is INCONCLUSIVE without a hook.
+func (sc *Scenario) observeDue(what string, due []*write.Expected, good func(map[string]write.Observed) bool) (map[string]write.Observed, error) {
+	if err := sc.needReadbackOf(what); err != nil {
+		return nil, err
+	}
+	seen, err := sc.ObserveUntil(write.RecordsOf(due), good)
+	if err == nil {
+		err = sc.reportMissing(notThere(due, seen), len(due))
+	}
+	return seen, err
 }
 
 // noneAccepted: that records are refused shows nothing of what the endpoint does
@@ -90,26 +108,18 @@ func (sc *Scenario) noneAccepted() error {
 
 // present judges existence and identity, by read-back or by witnesses.
 func (sc *Scenario) present() error {
-	sc.unanswered()
-	if err := sc.Held(); err != nil {
+	due, err := sc.due()
+	if err != nil {
 		return err
-	}
-	due := sc.expectations(written)
-	if len(due) == 0 {
-		return sc.noneAccepted()
 	}
 	if sc.Readback == nil {
 		return sc.Witnessed(write.RecordsOf(due), true)
 	}
-	seen, err := sc.observeUntil(write.RecordsOf(due), func(s map[string]write.Observed) bool { return len(notThere(due, s)) == 0 })
+	seen, err := sc.observeDue("whether a record is there", due, func(s map[string]write.Observed) bool { return len(notThere(due, s)) == 0 })
 	if err != nil {
 		return err
 	}
-	lost := notThere(due, seen)
-	if err := sc.reportMissing(lost, len(due)); err != nil {
-		return err
-	}
-	sc.Saw(conformance.SeenStored, len(due)-len(lost))
+	sc.Saw(conformance.SeenStored, len(due)-len(notThere(due, seen)))
 	for _, e := range due {
 		if seen[exchange.KeyText(e.Record.Key)].Count > 0 {
 			sc.j.storedBy.Store(e.Record.Object.APIName+" "+e.Operation, true)
@@ -118,11 +128,9 @@ func (sc *Scenario) present() error {
 	return sc.Held()
 }
 
-// presentAgain judges records that were created, deleted and sent again as they were.
-// Refusing one of them has no reason in its values, which were accepted before.
+// presentAgain judges deleted records that were sent again: their values were accepted before.
 func (sc *Scenario) presentAgain() error {
-	refused := sc.expectations(func(e *write.Expected) bool { return e.Created && !e.Exists && e.Refused && e.Changes == 0 })
-	for _, e := range refused {
+	for _, e := range sc.expectations(func(e *write.Expected) bool { return e.Created && !e.Exists && e.Refused && e.Changes == 0 }) {
 		b := sc.BatchAt(e.Record)
 		sc.BrokenAs(write.SymptomMissing, b.Operation, "the deleted record "+string(e.Record.Key)+" created again", b.WhyOf(e.Record), b.Reply)
 	}
@@ -141,19 +149,16 @@ func notThere(due []*write.Expected, seen map[string]write.Observed) []*write.Ex
 	return lists.Where(due, func(e *write.Expected) bool { return seen[exchange.KeyText(e.Record.Key)].Count == 0 })
 }
 
-// symptoms name what was observed, so that findings of one cause can be kept apart from
-// findings of another.
+// Symptoms name what was observed, by which findings of one cause are known.
 const (
 	symptomOldValue = "old value"
+	symptomLeft     = "still there after its delete"
+	symptomCopies   = "copies"
 )
 
-// reportMissing adds a finding for the first few records that are not there. A
-// record that is there under an altered identifier is reported as that.
+// reportMissing adds a finding for the first few records that are not there, or there under an altered identifier.
 func (sc *Scenario) reportMissing(lost []*write.Expected, of int) error {
-	for i, e := range lost {
-		if i == 3 {
-			break
-		}
+	for i, e := range lost[:min(len(lost), 3)] {
 		actual, symptom := "it is not there", write.SymptomMissing
 		other, err := sc.alteredKey(e.Record)
 		if err != nil {
@@ -171,33 +176,126 @@ func (sc *Scenario) reportMissing(lost []*write.Expected, of int) error {
 	return nil
 }
 
-// alteredKey looks for a record under the forms that endpoints turn an
-// identifier into; "" when it is under none of them.
+// alteredKey looks for a record under the forms that endpoints turn an identifier into; "" for none.
 func (sc *Scenario) alteredKey(r *write.Record) (string, error) {
 	text := exchange.KeyText(r.Key)
-	if r.ID.Type != rpc.TypeString {
+	others := slices.DeleteFunc([]string{strings.ToLower(text), strings.ToUpper(text), strings.TrimSpace(text), values.Normalise(text), html.EscapeString(text)},
+		func(other string) bool { return other == text })
+	if r.ID.Type != rpc.TypeString || len(others) == 0 {
 		return "", nil
 	}
-	var forms []*write.Record
-	for _, other := range []string{strings.ToLower(text), strings.ToUpper(text), strings.TrimSpace(text), values.Normalise(text), html.EscapeString(text)} {
-		if other == text {
+	forms := lists.Of(others, r.Under)
+	seen, err := sc.Observe(forms)
+	if i := slices.IndexFunc(forms, func(f *write.Record) bool { return seen[exchange.KeyText(f.Key)].Count > 0 }); i >= 0 {
+		return string(forms[i].Key), nil
+	}
+	return "", err
+}
+
+// noneExists: no record of the latest batches is there, but those whose delete was not acknowledged.
+func (sc *Scenario) noneExists() error {
+	records := lists.Where(sc.ofSets(), func(r *write.Record) bool {
+		e := sc.Model.Get(r) // a delete that was not acknowledged removes nothing
+		return sc.operationOf(r) != rpc.OperationDelete || e.Known && !e.Exists
+	})
+	if len(records) == 0 {
+		return sc.noneAccepted()
+	}
+	if sc.Readback == nil {
+		if err := sc.Witnessed(records, false); err != nil {
+			return err
+		}
+		return sc.updatesFind()
+	}
+	seen, err := sc.ObserveUntil(records, func(s map[string]write.Observed) bool { return len(s) == 0 })
+	if err != nil {
+		return err
+	}
+	for _, r := range records {
+		if seen[exchange.KeyText(r.Key)].Count > 0 {
+			symptom := "still there"
+			if sc.operationOf(r) == rpc.OperationDelete {
+				symptom, sc.Unmet.Left = symptomLeft, append(sc.Unmet.Left, r)
+			}
+			sc.BrokenAs(symptom, sc.LastOperation(), "no record "+string(r.Key)+" in the destination", "it is there", sc.ReplyFor(r))
 			continue
 		}
-		c := *r
-		c.Key = values.Quote(other)
-		forms = append(forms, &c)
-	}
-	if len(forms) == 0 {
-		return "", nil
-	}
-	seen, err := sc.Observe(forms)
-	if err != nil {
-		return "", err
-	}
-	for _, f := range forms {
-		if seen[exchange.KeyText(f.Key)].Count > 0 {
-			return string(f.Key), nil
+		sc.Saw(conformance.SeenAbsent, 1)
+		if sc.Before[r.Place()].Count > 0 {
+			sc.Saw(conformance.SeenDeleted, 1)
 		}
 	}
-	return "", nil
+	return sc.updatesFind()
+}
+
+// updatesFind is the control of an update that was skipped: one of a record that is there is taken.
+func (sc *Scenario) updatesFind() error {
+	if sc.Held() != nil || sc.LastOperation() != rpc.OperationUpdate {
+		return sc.Held()
+	}
+	found, err := sc.Finds(rpc.OperationUpdate)
+	if err == nil && !found {
+		err = engine.Inconclusive("", "an update of a record that is there is refused as well (OPS-007), so that its refusal shows nothing")
+	}
+	return err
+}
+
+func (sc *Scenario) existOnce() error {
+	due := sc.expectations(func(e *write.Expected) bool {
+		return e.Exists && (e.Written || e.Operation == rpc.OperationInsert) // an insert may have skipped it
+	})
+	if len(due) == 0 {
+		return sc.noneAccepted()
+	}
+	if err := sc.needReadbackOf("how many copies of a record there are"); err != nil {
+		return err
+	}
+	seen, err := sc.Observe(write.RecordsOf(due))
+	if err != nil {
+		return err
+	}
+	for _, e := range due {
+		switch n := seen[exchange.KeyText(e.Record.Key)].Count; n {
+		case 1:
+			sc.Saw(conformance.SeenStored, 1)
+		case 0:
+			sc.BrokenAs(write.SymptomMissing, sc.operationOf(e.Record), "one record "+string(e.Record.Key), "it is not there", sc.ReplyFor(e.Record))
+		default:
+			sc.brokenByCopies(e.Record, n)
+		}
+	}
+	return sc.Held()
+}
+
+func (sc *Scenario) nowhereElse() error {
+	due := sc.expectations(written)
+	if len(due) == 0 {
+		return sc.noneAccepted()
+	}
+	looked := 0
+	for _, o := range sc.otherObjects(sc.Object) {
+		for _, id := range o.Identifiers() {
+			var elsewhere []*write.Record
+			for _, e := range due {
+				if e.Record.ID.Type == id.Type {
+					elsewhere = append(elsewhere, &write.Record{Object: o, ID: id, Key: e.Record.Key})
+				}
+			}
+			seen, err := sc.Observe(elsewhere)
+			if err != nil {
+				return err
+			}
+			looked += len(elsewhere)
+			for _, r := range elsewhere {
+				if seen[exchange.KeyText(r.Key)].Count > 0 {
+					sc.BrokenFor(sc.LastOperation(), fmt.Sprintf("%s in %q only", r.Key, sc.Object.APIName), fmt.Sprintf("%q holds it too", o.APIName), sc.ReplyFor(due[0].Record))
+				}
+			}
+		}
+	}
+	if looked == 0 {
+		return line.NotApplicable("no other object has an identifier of the same type")
+	}
+	sc.Saw(conformance.SeenAbsent, looked)
+	return sc.Held()
 }

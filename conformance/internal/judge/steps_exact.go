@@ -5,46 +5,33 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/causes"
 	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/exchange"
+	"github.com/destkit/destkit/conformance/internal/model"
 	"github.com/destkit/destkit/conformance/internal/values"
 	"github.com/destkit/destkit/conformance/internal/write"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/hook"
-	"github.com/destkit/destkit/internal/lists"
 )
 
-// storedExactly judges the values of what is there. In the scenarios about values
-// a record that is not there is a finding too.
+// storedExactly judges the values of what is there; a record that is not there is a finding too.
 func (sc *Scenario) storedExactly() error {
-	sc.unanswered()
-	if err := sc.Held(); err != nil {
+	if err := sc.unanswered(); err != nil {
 		return err
 	}
 	sc.statementsEnded()
-	if err := sc.Held(); err != nil {
-		return err
-	}
-	due := sc.expectations(written)
-	if len(due) == 0 {
-		return sc.noneAccepted()
-	}
-	if err := sc.needReadbackOf("which values are stored"); err != nil {
-		return err
-	}
-	seen, err := sc.observeUntil(write.RecordsOf(due), func(s map[string]write.Observed) bool {
-		return len(notThere(due, s)) == 0 && len(sc.differences(due, s)) == 0
-	})
+	due, err := sc.due()
 	if err != nil {
 		return err
 	}
-	lost := notThere(due, seen)
-	if err := sc.reportMissing(lost, len(due)); err != nil {
+	seen, err := sc.observeDue("which values are stored", due, func(s map[string]write.Observed) bool {
+		return len(notThere(due, s)) == 0 && len(sc.differences(due, s)) == 0
+	})
+	if err != nil {
 		return err
 	}
 	for _, d := range sc.differences(due, seen) {
@@ -55,26 +42,20 @@ func (sc *Scenario) storedExactly() error {
 		}
 		sc.brokenValue(d)
 	}
-	sc.Saw(conformance.SeenStored, len(due)-len(lost))
-	for _, e := range due {
-		if sc.differs(e, seen) {
-			sc.Saw(conformance.SeenChanged, 1)
-		}
-	}
+	sc.Saw(conformance.SeenStored, len(due)-len(notThere(due, seen)))
+	sc.sawChanged(due, seen)
 	return sc.Held()
 }
 
 // statementsEnded looks at refusals: a value that ends a statement was not bound.
 func (sc *Scenario) statementsEnded() {
-	for _, b := range sc.Latest {
-		for _, r := range b.Records {
-			said := b.RefusalOf(r)
-			switch cause, _ := causes.Of(causes.Message{Text: said, Names: sc.NamesOf(b.Reply)}); cause.Name {
-			case causes.StatementFromText:
-				sc.BrokenAs("statement", b.Operation, "the value stored as it is, or refused as a value", "it became part of a statement: "+foreign.Clip(said, 200), b.Reply)
-			case causes.UnquotedName:
-				sc.BrokenAs("statement", b.Operation, "the value stored, whatever its field is called", "the statement is wrong: "+foreign.Clip(said, 200), b.Reply)
-			}
+	for b, r := range write.Each(sc.Latest) {
+		said := b.RefusalOf(r)
+		switch cause, _ := causes.Of(causes.Message{Text: said, Names: sc.NamesOf(b.Reply)}); cause.Name {
+		case causes.StatementFromText:
+			sc.BrokenAs("statement", b.Operation, "the value stored as it is, or refused as a value", "it became part of a statement: "+foreign.Clip(said, 200), b.Reply)
+		case causes.UnquotedName:
+			sc.BrokenAs("statement", b.Operation, "the value stored, whatever its field is called", "the statement is wrong: "+foreign.Clip(said, 200), b.Reply)
 		}
 	}
 }
@@ -89,8 +70,6 @@ func (sc *Scenario) needReadbackOf(what string) error {
 
 // brokenValue adds a finding about a value. Its cause follows from what became of it.
 func (sc *Scenario) brokenValue(d write.Difference) {
-	before := len(sc.All())
-	sc.BrokenAs(d.Symptom, sc.operationOf(d.Record), d.Expected, d.Actual, sc.ReplyFor(d.Record))
 	cause, fix := d.Cause, d.Fix
 	if cause == "" {
 		cause, fix = d.Class.Cause()
@@ -98,11 +77,7 @@ func (sc *Scenario) brokenValue(d write.Difference) {
 	if _, known := sc.j.exact.Load(exactValue{d.Record.Object.APIName, d.Field, string(d.Pair.Sent)}); known && sc.full {
 		cause = "a small batch stores this value as it was sent, and one of the declared size does not: large batches take another path (a bulk statement, a file), and there " + cmp.Or(cause, "it is changed.")
 	}
-	for i := range sc.All()[before:] {
-		if f := &sc.All()[before+i]; cause != "" {
-			f.Cause, f.Fix = cause+strings.TrimPrefix(f.Cause, sc.Check().Cause), fix
-		}
-	}
+	sc.brokenBy(write.Cause{Text: cause, Fix: fix}, d.Symptom, sc.operationOf(d.Record), d.Expected, d.Actual, sc.ReplyFor(d.Record))
 }
 
 // differences compares the values of the records that are there.
@@ -119,8 +94,8 @@ func (sc *Scenario) differences(due []*write.Expected, seen map[string]write.Obs
 				continue // the row is about other fields
 			}
 			if !sc.fieldDiffers(e, name, got) {
-				if value := e.Values[name]; len(e.Record.Odd.Fields) > 0 && OrNull(value) != "null" && len(value) <= mostExact && !values.IsLimit(value) {
-					sc.j.exact.Store(exactValue{e.Record.Object.APIName, name, string(value)}, true)
+				if value := e.Values[name]; len(e.Record.Odd.Fields) > 0 && model.OrNull(value) != "null" && len(value) <= 300 && !values.IsLimit(value) {
+					sc.j.exact.Store(exactValue{e.Record.Object.APIName, name, string(value)}, true) // a full batch sends it again
 				}
 				continue
 			}
@@ -131,33 +106,29 @@ func (sc *Scenario) differences(due []*write.Expected, seen map[string]write.Obs
 				}
 			}
 			d := DifferenceOf(e.Record, p)
-			if cause, fix := takenForOne(e, due, p); d.Class == values.OtherRecord && cause != "" {
-				d.Cause, d.Fix = cause, fix
+			if d.Class == values.OtherRecord {
+				c := takenForOne(e, due, p)
+				d.Cause, d.Fix = cmp.Or(c.Text, d.Cause), cmp.Or(c.Fix, d.Fix)
 			}
 			if sc.MeetsFolded(e.Record) {
 				d.Symptom = write.SymptomRenamed
 			}
 			out = append(out, d)
 		}
-		ofOneRecord(out[from:])
+		// What a flag or a date of a record has instead shows less than one difference that
+		// shows the cause of the whole.
+		ofOne := out[from:]
+		if i := slices.IndexFunc(ofOne, func(d write.Difference) bool { return d.Class == values.OtherRecord && d.Cause != "" }); i >= 0 {
+			for k := range ofOne {
+				ofOne[k].Cause, ofOne[k].Fix = ofOne[i].Cause, ofOne[i].Fix
+			}
+		}
 	}
 	ofOneField(out)
 	return out
 }
 
-// ofOneRecord gives all differences of a record the cause that one of them shows to be
-// that of the whole: what a flag or a date has instead shows less.
-func ofOneRecord(all []write.Difference) {
-	i := slices.IndexFunc(all, func(d write.Difference) bool { return d.Class == values.OtherRecord && d.Cause != "" })
-	for k := range all {
-		if i >= 0 {
-			all[k].Cause, all[k].Fix = all[i].Cause, all[i].Fix
-		}
-	}
-}
-
-// ofOneField gives differences of a field the class of one change that explains all of
-// them, where there is one.
+// ofOneField gives differences of a field the class of one change that explains all of them.
 func ofOneField(all []write.Difference) {
 	for i, d := range all {
 		var pairs []values.Pair
@@ -172,21 +143,25 @@ func ofOneField(all []write.Difference) {
 	}
 }
 
-const takenForOneRecord = "identifiers that differ %s are taken for one record (a collation, a pattern, or a key that is tidied up or put into a URL)."
+// alikeKeys is the cause where keys that differ in one way name one record.
+func alikeKeys(how string) write.Cause {
+	return write.Cause{
+		Text: fmt.Sprintf("identifiers that differ %s are taken for one record (a collation, a pattern, or a key that is tidied up or put into a URL).", how),
+		Fix:  "compare identifiers exactly, or fail the record.",
+	}
+}
 
 // takenForOne is the cause where a value is that of a record whose key is nearly the same.
-func takenForOne(e *write.Expected, due []*write.Expected, p values.Pair) (cause, fix string) {
-	own := exchange.KeyText(e.Record.Key)
+func takenForOne(e *write.Expected, due []*write.Expected, p values.Pair) write.Cause {
 	for _, o := range due {
-		other := exchange.KeyText(o.Record.Key)
-		if o != e && values.Text(o.Values[p.Field.APIName]) == values.Text(p.Stored) && o.Record.ID.APIName == e.Record.ID.APIName {
-			if how := values.AlikeKeys(own, other); how != "" {
-				return fmt.Sprintf(takenForOneRecord, how),
-					"compare identifiers exactly, or fail the record."
-			}
+		if o.Record.ID.APIName != e.Record.ID.APIName || values.Text(o.Values[p.Field.APIName]) != values.Text(p.Stored) {
+			continue
+		}
+		if how := values.AlikeKeys(exchange.KeyText(e.Record.Key), exchange.KeyText(o.Record.Key)); how != "" {
+			return alikeKeys(how)
 		}
 	}
-	return "", ""
+	return write.Cause{}
 }
 
 // DifferenceOf describes what became of a value.
@@ -217,19 +192,14 @@ func DifferenceOf(r *write.Record, p values.Pair) write.Difference {
 
 // pair is a value of a record as it was sent and as it is shown.
 func (sc *Scenario) pair(e *write.Expected, name string, got write.Observed) values.Pair {
-	f, ok := e.Record.Object.Field(name)
-	if !ok {
-		f = write.NewField(name)
-	}
-	p := values.Pair{Field: f, Sent: e.Values[name], Stored: got.Fields[name], Beside: e.Record.Values}
+	p := values.Pair{Field: e.Record.Object.FieldOrNew(name), Sent: e.Values[name], Stored: got.Fields[name], Beside: e.Record.Values}
 	if before, ok := sc.Before[e.Record.Place()]; ok && e.Changes > 0 {
 		p.Before = before.Fields[name]
 	}
 	return p
 }
 
-// fieldDiffers reports whether a field is not as it was sent, and notes what is lost
-// and may be.
+// fieldDiffers reports whether a field is not as it was sent, and notes what is lost and may be.
 func (sc *Scenario) fieldDiffers(e *write.Expected, name string, got write.Observed) bool {
 	p := sc.pair(e, name, got)
 	if sc.Hides(e.Record.Object.APIName, name) {
@@ -244,9 +214,4 @@ func (sc *Scenario) fieldDiffers(e *write.Expected, name string, got write.Obser
 		sc.Note("%s: %s", name, note)
 	}
 	return !same
-}
-
-func shown(o write.Observed) string {
-	parts := lists.Of(slices.Sorted(maps.Keys(o.Fields)), func(name string) string { return name + "=" + foreign.Clip(string(o.Fields[name]), 40) })
-	return foreign.Clip(strings.Join(parts, " "), 240)
 }

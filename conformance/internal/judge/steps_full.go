@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/wire"
@@ -16,25 +15,17 @@ import (
 	"github.com/destkit/destkit/internal/quantity"
 )
 
-// fullSteps send batches of the declared size. Each is large: what a run can afford is
+// These steps send batches of the declared size. Each is large: what a run can afford is
 // sent in the order of what it shows, and what it leaves out is noted.
-func fullSteps() []definition {
-	return []definition{
-		step(`^the service sends (a full batch of new records with any operation, unless one was sent|full batches of new, repeated and changed records with every operation of a mirror)$`, func(sc *Scenario) any {
-			return func(what string) error {
-				if strings.HasPrefix(what, "a ") {
-					return sc.sendsFull()
-				}
-				return sc.sendsFullBatches()
-			}
-		}),
-	}
+var fullSentences = sentences{
+	`^the service sends a full batch of new records with any operation, unless one was sent$`:                (*Scenario).sendsFull,
+	`^the service sends full batches of new, repeated and changed records with every operation of a mirror$`: (*Scenario).sendsFullBatches,
 }
 
 // fullBatch is one batch of the declared size.
 type fullBatch struct {
-	what string
-	make func() (operation string, records []*write.Record, err error)
+	what, operation string
+	make            func() ([]*write.Record, error)
 }
 
 // fullSize is the declared size of a batch, where the budget allows one.
@@ -55,18 +46,15 @@ func (sc *Scenario) sendsFull() error {
 	if err != nil {
 		return err
 	}
-	if sent := sc.j.Full; len(sent) > 0 && !sc.Confirming() {
-		sc.Latest = sent
-		for _, b := range sent {
-			sc.Batches, sc.Replies = append(sc.Batches, b), append(sc.Replies, b.Reply)
-		}
+	if len(sc.j.Full) > 0 && !sc.Confirming() {
+		sc.Latest = sc.j.Full
+		sc.KeepBatches(sc.Latest...)
 		return nil
 	}
 	return sc.sendsNew(n, "any operation", "")
 }
 
-// sendsFullBatches sends one after the other while records are left, until one of them
-// shows something.
+// sendsFullBatches sends one after the other while records are left, until one shows something.
 func (sc *Scenario) sendsFullBatches() error {
 	n, err := sc.fullSize()
 	if err != nil {
@@ -85,12 +73,11 @@ func (sc *Scenario) sendsFullBatches() error {
 				quantity.List(lists.Of(batches[i:], func(f fullBatch) string { return f.what })))
 			break
 		}
-		op, records, err := full.make()
+		records, err := full.make()
 		if err != nil {
 			return err
 		}
-		sc.Sets = []write.Set{{Operation: op, Records: records}}
-		if err := sc.SendSets(&write.Sending{}); err != nil {
+		if err := sc.sendsOne(full.operation, records, &write.Sending{}); err != nil {
 			return err
 		}
 		if answered, err := sc.fullBatchStored(full.what); err != nil || !answered {
@@ -102,53 +89,46 @@ func (sc *Scenario) sendsFullBatches() error {
 
 // fullBatches are the batches in the order in which they are sent.
 func (sc *Scenario) fullBatches(n int) []fullBatch {
-	o, creating := sc.Object, sc.Object.Creating()
-	fresh := func(op string, m *write.Sending) func() (string, []*write.Record, error) {
-		return func() (string, []*write.Record, error) {
-			records, err := sc.Make(n, op, rpc.Field{}, m)
-			return op, records, err
+	creating := sc.Object.Creating()
+	fresh := func(what, operation string, m *write.Sending) fullBatch {
+		return fullBatch{what + " (" + operation + ")", operation, func() ([]*write.Record, error) { return sc.Make(n, operation, rpc.Field{}, m) }}
+	}
+	exact := sc.exactInTurn()
+	out := []fullBatch{fresh("new records", creating, &write.Sending{Every: true, Reshape: func(w *write.Scenario, r *write.Record) *write.Record {
+		return exact(write.NullsInTurn(w, r))
+	}})}
+	for shift, op := range lists.Where([]string{rpc.OperationUpsert, rpc.OperationUpdate}, sc.Object.Accepts) {
+		out = append(out, fullBatch{"repeated and changed records (" + op + ")", op, func() ([]*write.Record, error) { return sc.repeated(shift), nil }})
+	}
+	if creating != rpc.OperationInsert && sc.Object.Accepts(rpc.OperationInsert) {
+		out = append(out, fresh("new records", rpc.OperationInsert, &write.Sending{Every: true}))
+	}
+	if sc.Object.Accepts(rpc.OperationDelete) {
+		out = append(out, fullBatch{"deletes", rpc.OperationDelete, func() ([]*write.Record, error) { return sc.History[0].Records, nil }})
+	}
+	return append(out, fresh("new records with what is required alone", creating, &write.Sending{Reshape: write.OnlyRequired}))
+}
+
+// repeated are the records of the first batch with the same values, the opposite ones, or nulls by turns.
+func (sc *Scenario) repeated(shift int) []*write.Record {
+	records := slices.Clone(sc.History[0].Records)
+	for i, r := range records {
+		records[i] = sc.Model.Get(r).Record
+		switch (i + shift) % 3 {
+		case 1:
+			records[i] = sc.opposed(records[i])
+		case 2:
+			records[i] = write.NullsInTurn(sc.Scenario.Scenario, records[i])
 		}
 	}
-	changing := func(op string, shift int) func() (string, []*write.Record, error) {
-		return func() (string, []*write.Record, error) {
-			records := make([]*write.Record, n)
-			for i, r := range sc.History[0].Records {
-				switch e := sc.Model.Get(r); (i + shift) % 3 {
-				case 0:
-					records[i] = e.Record // the same values again
-				case 1:
-					records[i] = sc.opposed(e.Record)
-				default:
-					records[i] = write.NullsInTurn(sc.Scenario.Scenario, e.Record)
-				}
-			}
-			return op, write.ForOperation(rpc.OperationUpdate, records), nil
-		}
-	}
-	out := []fullBatch{{"new records (" + creating + ")", fresh(creating, &write.Sending{Every: true, Shapes: []func(*write.Scenario, *write.Record) *write.Record{write.NullsInTurn, sc.exactInTurn()}})}}
-	for i, op := range lists.Where([]string{rpc.OperationUpsert, rpc.OperationUpdate}, o.Accepts) {
-		out = append(out, fullBatch{"repeated and changed records (" + op + ")", changing(op, i)})
-	}
-	if creating != rpc.OperationInsert && o.Accepts(rpc.OperationInsert) {
-		out = append(out, fullBatch{"new records (insert)", fresh(rpc.OperationInsert, &write.Sending{Every: true})})
-	}
-	if o.Accepts(rpc.OperationDelete) {
-		out = append(out, fullBatch{"deletes", func() (string, []*write.Record, error) {
-			return rpc.OperationDelete, sc.History[0].Records, nil
-		}})
-	}
-	return append(out, fullBatch{"new records with what is required alone (" + creating + ")",
-		fresh(creating, &write.Sending{Shapes: []func(*write.Scenario, *write.Record) *write.Record{write.OnlyRequired}})})
+	return write.ForOperation(rpc.OperationUpdate, records)
 }
 
 // exactValue is a value of a table that a small batch has stored as it was sent.
 type exactValue struct{ object, field, value string }
 
-// mostExact is the length of the longest one that is sent in a full batch again.
-const mostExact = 300
-
 // exactInTurn gives records, one after the other, the values that small batches have kept.
-func (sc *Scenario) exactInTurn() func(*write.Scenario, *write.Record) *write.Record {
+func (sc *Scenario) exactInTurn() func(*write.Record) *write.Record {
 	kept, turn := map[string][]string{}, -1
 	for known := range sc.j.exact.Range {
 		if v := known.(exactValue); v.object == sc.Object.APIName {
@@ -158,7 +138,7 @@ func (sc *Scenario) exactInTurn() func(*write.Scenario, *write.Record) *write.Re
 	for name := range kept {
 		slices.Sort(kept[name])
 	}
-	return func(_ *write.Scenario, r *write.Record) *write.Record {
+	return func(r *write.Record) *write.Record {
 		turn++
 		for name := range r.Values {
 			if turn < len(kept[name]) && name != r.ID.APIName {
@@ -169,10 +149,9 @@ func (sc *Scenario) exactInTurn() func(*write.Scenario, *write.Record) *write.Re
 	}
 }
 
-// fullBatchStored judges the latest full batch. One that a service was away for is sent
-// once more.
+// fullBatchStored judges the latest full batch. One that the endpoint was away for is sent once more.
 func (sc *Scenario) fullBatchStored(what string) (answered bool, err error) {
-	b := sc.Latest[len(sc.Latest)-1]
+	b := sc.LastBatch()
 	if !b.Reply.OK() && b.Reply.Kind != wire.KindTimeout || b.Reply.Passing() {
 		again, err := sc.WriteOne(b.Operation, b.Records, write.Plan{})
 		if err != nil {
@@ -201,23 +180,21 @@ func (sc *Scenario) fullBatchStored(what string) (answered bool, err error) {
 	return true, sc.storedExactly()
 }
 
-// refusedInFull sends the first record that a full batch refuses alone: what is taken
-// there was refused for its company.
+// refusedInFull sends the first record that a full batch refuses alone: taken there, it was refused for its company.
 func (sc *Scenario) refusedInFull(b *write.Batch) error {
-	for _, r := range b.Records {
-		if !b.Failed(r) {
-			continue
-		}
-		alone, err := sc.WriteOne(b.Operation, []*write.Record{r}, write.Plan{})
-		if err != nil {
-			return err
-		}
-		sc.Model.Follow(alone)
-		if alone.Succeeded(r) {
-			sc.BrokenAs("refused in a full batch", b.Operation, fmt.Sprintf("%s taken among %s, as it is alone", foreign.Clip(string(r.Key), 60), quantity.Count(len(b.Records), "record")),
-				b.WhyOf(r), b.Reply, alone.Reply)
-		}
-		return sc.Held()
+	i := slices.IndexFunc(b.Records, b.Failed)
+	if i < 0 {
+		return nil
 	}
-	return nil
+	r := b.Records[i]
+	alone, err := sc.WriteOne(b.Operation, []*write.Record{r}, write.Plan{})
+	if err != nil {
+		return err
+	}
+	sc.Model.Follow(alone)
+	if alone.Succeeded(r) {
+		sc.BrokenAs("refused in a full batch", b.Operation, fmt.Sprintf("%s taken among %s, as it is alone", foreign.Clip(string(r.Key), 60), quantity.Count(len(b.Records), "record")),
+			b.WhyOf(r), b.Reply, alone.Reply)
+	}
+	return sc.Held()
 }

@@ -16,21 +16,24 @@ import (
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/hook"
+	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
-// hookSteps call the author's hooks and judge what follows.
-func hookSteps() []definition {
-	return []definition{
-		step(`^the hook "([a-z_]+)" (begins|is called)$`, func(sc *Scenario) any { return sc.callsHook }),
-		step(`^the fields show the (change|new field)$`, func(sc *Scenario) any { return sc.fieldsShow }),
-		step(`^every result of test_connection (has the same "success"|reports the fault)$`,
-			func(sc *Scenario) any { return sc.connectionResults }),
-	}
+// These steps call the author's hooks and judge what follows.
+
+var hookSentences = sentences{
+	`^the fields show the change$`:                             (*Scenario).fieldsChanged,
+	`^the fields show the new field$`:                          (*Scenario).newFieldListed,
+	`^every result of test_connection has the same "success"$`: (*Scenario).sameSuccess,
+	`^every result of test_connection reports the fault$`:      (*Scenario).faultReported,
 }
 
-// callsHook begins a hook; its end follows when the scenario is over, or at
-// once where the step says that the hook is only called.
+func hookSteps() []engine.Step {
+	return []engine.Step{engine.NewStep(`^the hook "([a-z_]+)" (begins|is called)$`, func(sc *Scenario) any { return sc.callsHook })}
+}
+
+// callsHook begins a hook; it ends at once where it is only called, else with the scenario.
 func (sc *Scenario) callsHook(name, how string) error {
 	object := sc.hookObject()
 	sc.Watch.Expect(true) // a hook may take the endpoint down for a while
@@ -45,30 +48,26 @@ func (sc *Scenario) callsHook(name, how string) error {
 	case "restart":
 		sc.Ledger.Restarted()
 	}
-	if how == "is called" {
-		_, err := sc.runHook(sc.Ctx, name, "end", object)
-		return err
-	}
-	sc.endings = append(sc.endings, func(ctx context.Context) error {
+	end := func(ctx context.Context) error {
 		_, err := sc.runHook(ctx, name, "end", object)
 		return err
-	})
+	}
+	if how == "is called" {
+		return end(sc.Ctx)
+	}
+	sc.endings = append(sc.endings, end)
 	if name == "rotate_token" {
 		return sc.rotate(reply)
 	}
 	return nil
 }
 
+// hookObject is the object that a hook is called for, "" without any.
 func (sc *Scenario) hookObject() string {
-	switch {
-	case sc.Object != nil:
+	if sc.Object != nil {
 		return sc.Object.APIName
-	case len(sc.Opts.Objects) > 0:
-		return sc.Opts.Objects[0]
-	case len(sc.Catalog.Objects) > 0:
-		return sc.Catalog.Objects[0].APIName
 	}
-	return ""
+	return append(slices.Concat(sc.Opts.Objects, sc.Catalog.Names()), "")[0]
 }
 
 func (sc *Scenario) runHook(ctx context.Context, name, action, object string) (map[string]json.RawMessage, error) {
@@ -77,26 +76,27 @@ func (sc *Scenario) runHook(ctx context.Context, name, action, object string) (m
 		in["object"] = object
 	}
 	reply, err := hook.Call(ctx, sc.Hook(name), sc.Hooks, sc.Opts.Hooks.Timeout, name, in)
-	sc.j.forgetSchema()
-	if err == nil {
-		return reply, nil
+	sc.j.Overall.Mu.Lock()
+	if r := sc.j.Overall.Rules; r != nil {
+		r.Traffic.ForgetFields() // the hook may have changed them
 	}
-	if sc.Ctx.Err() != nil {
+	sc.j.Overall.Mu.Unlock()
+	switch {
+	case err == nil:
+		return reply, nil
+	case sc.Ctx.Err() != nil:
 		return nil, line.Overtime(sc.Ctx)
 	}
 	return nil, line.Harness("%w", errors.New(sc.Redactor.String(err.Error())))
 }
 
-// endHooks undoes what the scenario began, in reverse order, even when the run
-// was interrupted: a destination must not stay broken.
+// endHooks undoes what the scenario began, even when the run was interrupted.
 func (sc *Scenario) endHooks() error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(sc.Ctx), sc.Opts.Hooks.Timeout+time.Second)
 	defer cancel()
 	var first error
 	for _, end := range slices.Backward(sc.endings) {
-		if err := end(ctx); err != nil && first == nil {
-			first = err
-		}
+		first = cmp.Or(first, end(ctx))
 	}
 	sc.endings = nil
 	return first
@@ -121,69 +121,60 @@ func (sc *Scenario) rotate(reply map[string]json.RawMessage) error {
 		return err
 	}
 	if refusesStranger(r, stranger) {
-		sc.Broken("an answer for the new token", r.Short(), r)
+		sc.BrokenFor("", "an answer for the new token", r.Short(), r)
 	}
 	return sc.Held()
 }
 
-// reportsFault: success:false with a message, or an error (spec 7.2.3).
-func reportsFault(r *exchange.Reply) (string, string) {
-	const expected = "success false with an error_message, or an error"
-	if r.IsError() {
+// faultReported: success:false with a message, or an error (spec 7.2.3).
+func (sc *Scenario) faultReported() error {
+	if !slices.ContainsFunc(sc.Replies, func(r *exchange.Reply) bool { return r.OK() }) {
+		return engine.Inconclusive("", "test_connection was not answered at all: %s", sc.Replies[0].Failure())
+	}
+	return sc.takes(rules.Every(sc.Replies, func(r *exchange.Reply) (string, string) {
+		const expected = "success false with an error_message, or an error"
+		res := r.Result()
+		ok, is := res.Get("success").Bool()
+		message := res.Get("error_message")
+		switch {
+		case r.IsError():
+			return "", ""
+		case !is || ok:
+			return expected, r.Short()
+		case !message.Is(wire.String) || strings.TrimSpace(message.Text) == "":
+			return expected, "no error_message: " + r.Short()
+		}
 		return "", ""
-	}
-	res := r.Result()
-	ok, is := res.Get("success").Bool()
-	message := res.Get("error_message")
-	switch {
-	case res == nil || !is || ok:
-		return expected, r.Short()
-	case !message.Is(wire.String) || strings.TrimSpace(message.Text) == "":
-		return expected, "no error_message: " + r.Short()
-	}
-	return "", ""
+	}))
 }
 
-func (sc *Scenario) connectionResults(claim string) error {
-	if claim == "reports the fault" {
-		if !slices.ContainsFunc(sc.Replies, func(r *exchange.Reply) bool { return r.OK() }) {
-			return engine.Inconclusive("", "test_connection was not answered at all: %s", sc.Replies[0].Failure())
-		}
-		return sc.takes(rules.Every(sc.Replies, reportsFault))
+func (sc *Scenario) sameSuccess() error {
+	given := lists.Where(sc.of(rpc.MethodTestConnection), func(r *exchange.Reply) bool { return r.Result() != nil })
+	if len(given) == 0 {
+		return engine.Inconclusive("", "test_connection gave no result")
 	}
-	var first *exchange.Reply
-	for _, r := range sc.of(rpc.MethodTestConnection) {
-		if r.Result() == nil {
-			continue
-		}
-		if first == nil {
-			first = r
-		}
-		before, _ := first.Result().Get("success").Bool()
+	for _, r := range given {
+		before, _ := given[0].Result().Get("success").Bool()
 		if now, _ := r.Result().Get("success").Bool(); before != now {
-			sc.Broken("the same answer each time", r.Short(), first, r)
+			sc.BrokenFor("", "the same answer each time", r.Short(), given[0], r)
 		}
 	}
-	if err := sc.Held(); err != nil || first != nil {
-		return err
-	}
-	return engine.Inconclusive("", "test_connection gave no result")
+	return sc.Held()
 }
 
-func (sc *Scenario) fieldsShow(what string) error {
-	if what == "new field" {
-		return sc.newFieldListed()
-	}
-	return sc.fieldsChanged()
+// listsOfFields are the replies to list_fields of an object.
+func (sc *Scenario) listsOfFields(object string) []*exchange.Reply {
+	return lists.Where(sc.of(rpc.MethodListFields), func(r *exchange.Reply) bool { return r.Object == object })
 }
+
+func fieldNames(r *exchange.Reply) []string { return rules.Texts(r.Items("fields"), "field_api_name") }
 
 // newFieldListed looks for the field that a stored record has created.
 func (sc *Scenario) newFieldListed() error {
 	if len(sc.expectations(exists)) == 0 {
 		return sc.noneAccepted()
 	}
-	name := sc.NewFieldName()
-	of := slices.DeleteFunc(sc.of(rpc.MethodListFields), func(r *exchange.Reply) bool { return r.Object != sc.Object.APIName })
+	of := sc.listsOfFields(sc.Object.APIName)
 	if len(of) == 0 {
 		return engine.Inconclusive("", "list_fields was not answered")
 	}
@@ -191,28 +182,28 @@ func (sc *Scenario) newFieldListed() error {
 	if last.Result() == nil {
 		return engine.Inconclusive("", "list_fields was not answered: %s", last.Short())
 	}
-	if !slices.Contains(rules.Texts(last.Items("fields"), "field_api_name"), name) {
-		sc.Broken("the field "+name+", which was created on write, in list_fields", "list_fields names "+quantity.List(rules.Texts(last.Items("fields"), "field_api_name")), last)
+	if name := sc.NewFieldName(); !slices.Contains(fieldNames(last), name) {
+		sc.BrokenFor("", "the field "+name+", which was created on write, in list_fields", "list_fields names "+quantity.List(fieldNames(last)), last)
 	}
 	return sc.Held()
 }
 
 // fieldsChanged compares list_fields before and after the hook alter_schema.
 func (sc *Scenario) fieldsChanged() error {
-	var hooked struct{ object, field string }
-	_ = json.Unmarshal(sc.altered["object"], &hooked.object)
-	_ = json.Unmarshal(sc.altered["field"], &hooked.field)
-	hooked.object = cmp.Or(hooked.object, sc.hookObject())
-	of := slices.DeleteFunc(sc.of(rpc.MethodListFields), func(r *exchange.Reply) bool { return r.Object != hooked.object })
+	var object, field string
+	_ = json.Unmarshal(sc.altered["object"], &object)
+	_ = json.Unmarshal(sc.altered["field"], &field)
+	object = cmp.Or(object, sc.hookObject())
+	of := sc.listsOfFields(object)
 	if len(of) < 2 {
-		return engine.Inconclusive("hook alter_schema", "the hook changed the object %q, which list_objects does not name", hooked.object)
+		return engine.Inconclusive("hook alter_schema", "the hook changed the object %q, which list_objects does not name", object)
 	}
 	before, after := of[0], of[len(of)-1]
-	names := rules.Texts(after.Items("fields"), "field_api_name")
+	names := fieldNames(after)
 	was, now := before.Result().Get("fields"), after.Result().Get("fields")
 	same := was != nil && now != nil && string(was.Raw) == string(now.Raw)
-	if same || hooked.field != "" && !slices.Contains(names, hooked.field) && slices.Equal(names, rules.Texts(before.Items("fields"), "field_api_name")) {
-		sc.Broken("the changed schema on the next list_fields", "the fields are as before: "+quantity.List(names), before, after)
+	if same || field != "" && !slices.Contains(names, field) && slices.Equal(names, fieldNames(before)) {
+		sc.BrokenFor("", "the changed schema on the next list_fields", "the fields are as before: "+quantity.List(names), before, after)
 	}
 	return sc.Held()
 }

@@ -3,7 +3,6 @@ package judge
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -23,60 +22,65 @@ import (
 
 // What the ledger of the run knows is read back before the clean-up: a record of one check
 // that another one's batch has changed is seen here only.
-
-func keptSteps() []definition {
-	return []definition{
-		step(`^no (refused|deleted) record of the run is there$`, func(sc *Scenario) any { return sc.noneAppeared }),
-	}
-}
-
-// updatesSkipped judges updates of deleted records where updates of others that are absent
-// are reported as skipped: what the update says and what the read-back shows must agree.
-func (sc *Scenario) updatesSkipped() error {
-	if !sc.Ledger.ShowsSkips(sc.Object.APIName) {
-		return nil
-	}
-	for _, b := range sc.Latest {
-		for _, r := range b.Records {
-			if b.Operation != rpc.OperationUpdate || !b.Succeeded(r) || sc.Skipped(b, r) {
-				continue
-			}
-			seen, err := sc.Observe([]*write.Record{r})
-			if err != nil {
-				return err
-			}
-			if len(seen) == 0 {
-				sc.BrokenAs(symptomRevived, b.Operation, "the update of the deleted record "+string(r.Key)+" skipped, as that of any other that is absent", b.WhyOf(r), b.Reply)
-			}
-		}
-	}
-	sc.Explain(func(symptom string) bool { return symptom == symptomRevived }, wire.EitherCause(
-		"the delete marks the row (a soft delete) and update does not leave deleted rows out", "a cache of known keys still has the record", "a look into the destination"), false)
-	return nil
-}
-
-const (
-	symptomRevived = "update of a deleted record"
-	symptomSkipped = "skipped value"
-)
-
-func (sc *Scenario) acknowledgedKept() error {
-	return sc.heldByRun(conformance.SeenKept, func(s model.State) bool { return s.Exists }, sc.noneAccepted())
-}
-
-func (sc *Scenario) noneAppeared(which string) error {
-	if which == "deleted" {
+var keptSentences = sentences{
+	`^every acknowledged record of the run is as it was acknowledged$`: func(sc *Scenario) error {
+		return sc.heldByRun(conformance.SeenKept, func(s model.State) bool { return s.Exists }, sc.noneAccepted())
+	},
+	`^no refused record of the run is there$`: func(sc *Scenario) error {
+		return sc.heldByRun(conformance.SeenAbsent, func(s model.State) bool { return !s.Exists && !s.Created },
+			line.NotApplicable("no record was refused, so that none can appear"))
+	},
+	`^no deleted record of the run is there$`: func(sc *Scenario) error {
 		if err := sc.updatesSkipped(); err != nil {
 			return err
 		}
 		return sc.heldByRun(conformance.SeenDeleted, func(s model.State) bool { return !s.Exists && s.Created }, sc.noneAccepted())
-	}
-	return sc.heldByRun(conformance.SeenAbsent, func(s model.State) bool { return !s.Exists && !s.Created },
-		line.NotApplicable("no record was refused, so that none can appear"))
+	},
+	`^no deleted value is there again, where a read-back shows it$`: (*Scenario).noDeletedValues,
 }
 
-// heldByRun reads back the keys of the object that have such a state. none is the outcome
-// where there is none.
+// updatesSkipped: where updates of absent records are reported as skipped, those of deleted ones are, too.
+func (sc *Scenario) updatesSkipped() error {
+	if !sc.Ledger.ShowsSkips(sc.Object.APIName) {
+		return nil
+	}
+	for b, r := range write.Each(sc.Latest) {
+		if b.Operation != rpc.OperationUpdate || !b.Succeeded(r) || sc.Skipped(b, r) {
+			continue
+		}
+		seen, err := sc.Observe([]*write.Record{r})
+		if err != nil {
+			return err
+		}
+		if len(seen) == 0 {
+			sc.BrokenAs(symptomRevived, b.Operation, "the update of the deleted record "+string(r.Key)+" skipped, as that of any other that is absent", b.WhyOf(r), b.Reply)
+		}
+	}
+	sc.Explain(func(symptom string) bool { return symptom == symptomRevived }, wire.EitherCause(
+		"the delete marks the row (a soft delete) and update does not leave deleted rows out", "a cache of known keys still has the record", "a look into the destination"), "", false)
+	return nil
+}
+
+const symptomRevived = "update of a deleted record"
+
+// noDeletedValues: a record that is created again with fewer fields has none of its old values.
+func (sc *Scenario) noDeletedValues() error {
+	due := write.RecordsOf(sc.expectations(written))
+	if sc.Readback == nil || len(due) == 0 {
+		return nil
+	}
+	keys := lists.Where(sc.Ledger.Settled(sc.Object.APIName), func(k model.Key) bool {
+		return slices.ContainsFunc(due, func(r *write.Record) bool { return r.Place() == k.Place })
+	})
+	broken, err := sc.contradictions(keys, keys, map[model.Place]model.Sight{})
+	if err != nil {
+		return err
+	}
+	sc.reportBroken(lists.Where(broken, func(c model.Contradiction) bool { return c.Kind == model.Returned }), len(due))
+	return sc.Held()
+}
+
+// heldByRun reads back the keys of the object that have such a state; none is the outcome without any.
 func (sc *Scenario) heldByRun(kind conformance.Evidence, which func(model.State) bool, none error) error {
 	if err := sc.NeedReadback(); err != nil {
 		return err
@@ -108,9 +112,8 @@ func (sc *Scenario) heldByRun(kind conformance.Evidence, which func(model.State)
 	return sc.Held()
 }
 
-// contradictions are what a read-back shows of keys against the ledger, but for records of
-// checks that have failed: those say it already. ask are the keys to look at now, the others
-// are as they were seen.
+// contradictions are what a read-back shows against the ledger, but for records of checks that have failed. ask are
+// the keys to look at now, the others are as they were seen.
 func (sc *Scenario) contradictions(keys, ask []model.Key, seen map[model.Place]model.Sight) ([]model.Contradiction, error) {
 	ids := map[string][]json.RawMessage{}
 	for _, k := range ask {
@@ -122,8 +125,8 @@ func (sc *Scenario) contradictions(keys, ask []model.Key, seen map[model.Place]m
 		if err != nil {
 			return nil, err
 		}
-		for text, o := range found {
-			seen[model.Place{Object: sc.Object.APIName, Field: field, Key: text}] = o.Sight()
+		for text, sight := range found {
+			seen[model.Place{Object: sc.Object.APIName, Field: field, Key: text}] = sight
 		}
 	}
 	broken := sc.Ledger.Judge(keys, func(p model.Place) model.Sight { return seen[p] },
@@ -148,96 +151,70 @@ func (sc *Scenario) reportBroken(broken []model.Contradiction, of int) {
 			continue
 		}
 		last := c.Batches[len(c.Batches)-1]
-		expected, actual, symptom := sc.describe(c, last)
-		if n := recordsIn(broken, c.Kind); times[c.Kind] == 1 && n > 1 {
-			actual += fmt.Sprintf("; so it is with %d of %s", n, quantity.Count(of, "record"))
+		w := inWords(c, last)
+		ofKind := lists.Where(broken, func(o model.Contradiction) bool { return o.Kind == c.Kind })
+		records := slices.CompactFunc(ofKind, func(a, b model.Contradiction) bool { return a.Place == b.Place })
+		if n := len(records); times[c.Kind] == 1 && n > 1 {
+			w.actual += fmt.Sprintf("; so it is with %d of %s", n, quantity.Count(of, "record"))
 		}
 		shows, _ := last.Exhibit.(*exchange.Reply)
-		sc.BrokenAs(symptom, last.Operation, expected, actual, shows)
-		why := whyBroken(c)
+		sc.BrokenAs(w.symptom, last.Operation, w.expected, w.actual, shows)
 		switch restarted := last.Restarts < sc.Ledger.Restarts(); {
-		case restarted && c.Before == nil && why != "":
-			why = strings.TrimSuffix(why, ".") + ", or the restart of the endpoint after that batch has lost it."
+		case restarted && c.Before == nil && w.why != "":
+			w.why = strings.TrimSuffix(w.why, ".") + ", or the restart of the endpoint after that batch has lost it."
 		case restarted && c.Before != nil && (c.Before.Count > 0) == (c.Kind != model.Returned):
-			why = wire.EitherCause("the endpoint was restarted after that batch, and does not read all back that it had acknowledged (a file or log that is read in part, or memory)", "a later batch that does not name the record", "the batch below again, with a restart behind it,")
+			w.why = wire.EitherCause("the endpoint was restarted after that batch, and does not read all back that it had acknowledged (a file or log that is read in part, or memory)", "a later batch that does not name the record", "the batch below again, with a restart behind it,")
 		}
-		if why != "" {
-			sc.Explain(func(s string) bool { return s == symptom }, why, false)
+		if w.why != "" {
+			sc.Explain(func(s string) bool { return s == w.symptom }, w.why, "", false)
 		}
 	}
 }
 
-func recordsIn(broken []model.Contradiction, kind model.Kind) int {
-	places := map[model.Place]bool{}
-	for _, c := range broken {
-		places[c.Place] = places[c.Place] || c.Kind == kind
-	}
-	return len(lists.Where(slices.Collect(maps.Keys(places)), func(p model.Place) bool { return places[p] }))
-}
+// wording is how a contradiction is told: {key}, {field}, {want}, {got} and {other}, whose value
+// it is, stand for what it is about, {by} for the last batch.
+type wording struct{ expected, actual, symptom, why string }
 
-// whyBroken are the candidates for a contradiction, where the check names others; "" else.
-func whyBroken(c model.Contradiction) string {
-	switch c.Kind {
-	case model.Lost:
-		if c.Before == nil || c.Before.Count == 0 {
-			return "the write is dropped without a word, or what was written is lost later."
-		}
-	case model.OldValue:
-		return "an acknowledged change is dropped, or an older state is written back later."
-	case model.Mixed:
-		return "records share a variable or a row of their batch."
-	case model.Copied:
-		return "the match runs on another field, or two writers race."
-	case model.Emptied:
-		return "the value is dropped, or a later write of other fields empties it."
-	case model.Returned, model.Appeared:
-		switch {
-		case c.Field == "":
-			return ""
-		case c.Kind == model.Appeared:
-			return "what a refused batch has stored is not taken back, or is written with the next one."
-		}
-		return "what the record had survives its delete: old values stay in another table, in a cache or in a row that is only marked, and come back with the key."
+// ofRecords are those about the record itself, ofFields those about a value. why is "" where
+// the candidates of the check say it.
+var (
+	ofRecords = map[model.Kind]wording{
+		model.Lost: {"the record {key} there: {by}", "it is not there", write.SymptomMissing,
+			"the write is dropped without a word, or what was written is lost later."},
+		model.Copied:   {"one record {key}: {by}", "there is more than one", symptomCopies, "the match runs on another field, or two writers race."},
+		model.Appeared: {"no record {key}: {by}", "it is there", "refused and there", ""},
+		model.Returned: {"no record {key}: it was deleted, and {by}", "it is there again", "still there", ""},
 	}
-	return "a batch that did not name the record reaches it."
-}
-
-// describe says what must hold for a key, what is there instead, and which other findings
-// would be the same.
-func (sc *Scenario) describe(c model.Contradiction, last model.Named) (expected, actual, symptom string) {
-	key := foreign.Clip(string(values.Quote(c.Key)), 80)
-	value := func(raw json.RawMessage) string { return foreign.Clip(OrNull(raw), 120) }
-	by := fmt.Sprintf("its %s was %s in %s", last.Operation, said[last.Outcome], last.Check)
-	switch c.Kind {
-	case model.Lost:
-		actual = "it is not there"
-		if c.Before != nil && c.Before.Count > 0 {
-			actual = "it is not there, though a read-back after that batch has shown it: a batch that did not name it has removed it"
-		}
-		return "the record " + key + " there: " + by, actual, write.SymptomMissing
-	case model.Copied:
-		return "one record " + key + ": " + by, "there is more than one", "copies"
-	case model.Changed:
-		return fmt.Sprintf("%s of %s as it was read back after its last batch: %s", c.Field, key, value(c.Want)),
-			"it is " + value(c.Got) + ", though no later batch named it", "changed"
-	case model.Mixed:
-		return fmt.Sprintf("%s of %s stored as %s: %s", c.Field, key, value(c.Want), by),
-			fmt.Sprintf("it is %s, the value of %s", value(c.Got), foreign.Clip(string(values.Quote(c.Other.Key)), 80)), "value of " + c.Field
-	case model.Emptied:
-		return fmt.Sprintf("%s of %s stored as %s: %s", c.Field, key, value(c.Want), by), "it is " + value(c.Got), "no value of " + c.Field
-	case model.OldValue:
-		return fmt.Sprintf("%s of %s changed to %s: %s", c.Field, key, value(c.Want), by), "it is " + value(c.Got) + ", as before", symptomOldValue
-	case model.Appeared:
-		if c.Field != "" {
-			return fmt.Sprintf("%s of %s as it was: %s", c.Field, key, value(c.Want)), "it is " + value(c.Got) + ", of a batch that was refused or skipped", symptomSkipped
-		}
-		return "no record " + key + ": " + by, "it is there", "refused and there"
-	default:
-		if c.Field != "" {
-			return fmt.Sprintf("no %s of %s: it was deleted, and created again without one", c.Field, key), "it is " + value(c.Got) + ", as before the delete", "deleted value"
-		}
-		return "no record " + key + ": it was deleted, and " + by, "it is there again", "still there"
+	ofFields = map[model.Kind]wording{
+		model.Changed: {"{field} of {key} as it was read back after its last batch: {want}", "it is {got}, though no later batch named it", "changed", reached},
+		model.Mixed: {"{field} of {key} stored as {want}: {by}", "it is {got}, the value of {other}", "value of {field}",
+			"records share a variable or a row of their batch."},
+		model.Emptied: {"{field} of {key} stored as {want}: {by}", "it is {got}", "no value of {field}",
+			"the value is dropped, or a later write of other fields empties it."},
+		model.OldValue: {"{field} of {key} changed to {want}: {by}", "it is {got}, as before", symptomOldValue,
+			"an acknowledged change is dropped, or an older state is written back later."},
+		model.Appeared: {"{field} of {key} as it was: {want}", "it is {got}, of a batch that was refused or skipped", "skipped value",
+			"what a refused batch has stored is not taken back, or is written with the next one."},
+		model.Returned: {"no {field} of {key}: it was deleted, and created again without one", "it is {got}, as before the delete", "deleted value",
+			"what the record had survives its delete: old values stay in another table, in a cache or in a row that is only marked, and come back with the key."},
 	}
-}
+)
 
-var said = map[model.Outcome]string{model.Acknowledged: "acknowledged", model.Refused: "refused", model.Unclear: "answered unclearly"}
+const reached = "a batch that did not name the record reaches it."
+
+// inWords is how a contradiction is told.
+func inWords(c model.Contradiction, last model.Named) wording {
+	w := ofRecords[c.Kind]
+	switch {
+	case c.Field != "":
+		w = ofFields[c.Kind]
+	case c.Kind == model.Lost && c.Before != nil && c.Before.Count > 0:
+		w.actual, w.why = "it is not there, though a read-back after that batch has shown it: a batch that did not name it has removed it", reached
+	}
+	key := func(text string) string { return foreign.Clip(string(values.Quote(text)), 80) }
+	said := map[model.Outcome]string{model.Acknowledged: "acknowledged", model.Refused: "refused", model.Unclear: "answered unclearly"}[last.Outcome]
+	fill := strings.NewReplacer("{key}", key(c.Key), "{field}", c.Field, "{want}", foreign.Clip(model.OrNull(c.Want), 120), "{got}", foreign.Clip(model.OrNull(c.Got), 120),
+		"{other}", key(c.Other.Key), "{by}", fmt.Sprintf("its %s was %s in %s", last.Operation, said, last.Check)).Replace
+	w.expected, w.actual, w.symptom = fill(w.expected), fill(w.actual), fill(w.symptom)
+	return w
+}

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/destkit/destkit/conformance"
@@ -14,36 +16,56 @@ import (
 	"github.com/destkit/destkit/conformance/internal/model"
 	"github.com/destkit/destkit/conformance/internal/write"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
-// parallelSteps send calls and batches at once.
-func parallelSteps() []definition {
-	return []definition{
-		step(`^every witness sees its record$`, func(sc *Scenario) any { return sc.WitnessesSee }),
-		step(`^the latency in parallel stays within three times that of a single call$`, func(sc *Scenario) any { return sc.latencyHolds }),
+// These steps judge what calls and batches at the same time come to.
+var parallelSentences = sentences{
+	`^every witness sees its record$`:                                          (*Scenario).WitnessesSee,
+	`^every record has the values of one batch$`:                               (*Scenario).valuesOfOneBatch,
+	`^it is noted which values are stored$`:                                    (*Scenario).notesStored,
+	`^the latency in parallel stays within three times that of a single call$`: (*Scenario).latencyHolds,
+}
+
+// sendAtOnce sends calls in parallel and keeps their replies in order.
+func (sc *Scenario) sendAtOnce(calls []line.Request) error {
+	if err := sc.Reserve(calls); err != nil {
+		return err
 	}
+	replies, errs := make([]*exchange.Reply, len(calls)), make([]error, len(calls))
+	var wg sync.WaitGroup
+	for i, c := range calls {
+		wg.Go(func() { replies[i], errs[i] = sc.Session.Send(sc.Ctx, sc.Check().ID, c) })
+	}
+	wg.Wait()
+	for i, r := range replies {
+		if errs[i] != nil {
+			return errs[i]
+		}
+		sc.Replies = append(sc.Replies, r)
+	}
+	return nil
 }
 
 func (sc *Scenario) callsInParallel(method, count string) error {
 	if sc.Queued != nil {
 		return sc.ServesOneConnection()
 	}
-	times, _ := strconv.Atoi(count)
 	objects := sc.methodCalls(method)
 	if len(objects) == 0 {
-		return noObjectListed()
+		return noObjectListed
 	}
-	var calls []line.Request
-	for i := range times {
-		calls = append(calls, objects[i%len(objects)])
+	times, _ := strconv.Atoi(count) // digits
+	calls := make([]line.Request, times)
+	for i := range calls {
+		calls[i] = objects[i%len(objects)]
 	}
 	return sc.sendAtOnce(calls)
 }
 
-// callsAsDeclared sends as many calls at once as batches are declared, three
-// times over, and keeps the fastest round: what is left is the endpoint's.
+// callsAsDeclared sends calls as batches are declared, and keeps the fastest of three rounds: the rest is noise.
 func (sc *Scenario) callsAsDeclared(method string) error {
 	if sc.Catalog.Speed == nil {
 		return engine.Inconclusive("", "no speed is declared")
@@ -53,21 +75,15 @@ func (sc *Scenario) callsAsDeclared(method string) error {
 	}
 	n := line.ParallelCap(*sc.Catalog.Speed)
 	sc.Measured.Single = median(sc.Replies)
-	best := time.Duration(0)
+	var rounds []time.Duration
 	for range 3 {
-		calls := make([]line.Request, n)
-		for i := range calls {
-			calls[i] = line.Request{Method: method}
-		}
 		from := len(sc.Replies)
-		if err := sc.sendAtOnce(calls); err != nil {
+		if err := sc.sendAtOnce(slices.Repeat([]line.Request{{Method: method}}, n)); err != nil {
 			return err
 		}
-		if m := median(sc.Replies[from:]); best == 0 || m < best {
-			best = m
-		}
+		rounds = append(rounds, median(sc.Replies[from:]))
 	}
-	sc.Measured.AtOnce, sc.Measured.Width = best, n
+	sc.Measured.AtOnce, sc.Measured.Width = slices.Min(rounds), n
 	return nil
 }
 
@@ -80,27 +96,68 @@ func median(replies []*exchange.Reply) time.Duration {
 	return all[len(all)/2]
 }
 
-// latencyNoise is a latency below which the machine, not the endpoint, is seen.
-const latencyNoise = 100 * time.Millisecond
-
 func (sc *Scenario) latencyHolds() error {
 	single, parallel, width := sc.Measured.Single, sc.Measured.AtOnce, sc.Measured.Width
 	sc.Note("median latency of one call %s, of %s at once %s", exchange.Round(single), quantity.Count(width, "call"), exchange.Round(parallel))
-	if parallel > 3*single && parallel > latencyNoise {
-		sc.Broken(fmt.Sprintf("at most three times the %s of a single call", exchange.Round(single)),
+	if parallel > 3*single && parallel > 100*time.Millisecond { // below it the machine is seen
+		sc.BrokenFor("", fmt.Sprintf("at most three times the %s of a single call", exchange.Round(single)),
 			fmt.Sprintf("%s with %s at once", exchange.Round(parallel), quantity.Count(width, "call")), sc.Replies[len(sc.Replies)-1])
 	}
 	return sc.Held()
 }
 
-// valuesOfOneBatch: parallel batches with the same keys may come in any order,
-// but a record must be one of them whole.
+// callsAtRate sends calls at a share of the declared rate, for a second or the length of the load checks.
+func (sc *Scenario) callsAtRate(method, share string) error {
+	percent, _ := strconv.Atoi(share)
+	limit := sc.Catalog.RateLimit
+	if limit < 1 {
+		limit = line.DefaultRateLimit
+	}
+	rate := float64(limit) * float64(percent) / 100
+	length := min(sc.Opts.LoadDuration, time.Second)
+	n := int(rate * length.Seconds())
+	if n > 20_000 {
+		return engine.Inconclusive("a load test", "the declared %d requests/s are more than the judge sends: measure them with a load test", limit)
+	}
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, 64)
+	start := time.Now()
+	for i := range n {
+		// The intended time of the i-th call; lost time is not made good.
+		due := start.Add(time.Duration(float64(i) / rate * float64(time.Second)))
+		if d := time.Until(due); d > 0 {
+			if err := line.Elapse(sc.Ctx, d); err != nil {
+				return err
+			}
+		}
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			r, err := sc.Session.Send(sc.Ctx, sc.Check().ID, line.Request{Method: method, Unrepeated: true})
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil {
+				sc.Replies = append(sc.Replies, r)
+			}
+		})
+	}
+	wg.Wait()
+	sc.Measured.Reached = new(float64(n) / time.Since(start).Seconds() / rate)
+	return nil
+}
+
+// valuesOfOneBatch: parallel batches may come in any order, but a record must be one of them whole.
 func (sc *Scenario) valuesOfOneBatch() error {
 	parts := sc.Parallel.Copies
-	if err := sc.NeedReadback(); err != nil {
-		return err
+	accepted, several := map[model.Place]bool{}, false
+	for b, r := range write.Each(sc.Latest) {
+		if b.Succeeded(r) {
+			several = several || accepted[r.Place()]
+			accepted[r.Place()] = true
+		}
 	}
-	if !sc.acceptedTwice() {
+	if !several {
 		return sc.noneAccepted() // one batch alone shows nothing of several
 	}
 	seen, err := sc.Observe(parts[0])
@@ -109,40 +166,26 @@ func (sc *Scenario) valuesOfOneBatch() error {
 	}
 	for i, r := range parts[0] {
 		got := seen[exchange.KeyText(r.Key)]
-		whole := slices.ContainsFunc(parts, func(p []*write.Record) bool {
-			e := write.AsSent(p[i])
-			return !slices.ContainsFunc(slices.Collect(maps.Keys(e.Values)), func(name string) bool { return sc.fieldDiffers(e, name, got) })
-		})
-		if got.Count > 0 && whole {
+		switch whole := slices.ContainsFunc(parts, func(p []*write.Record) bool { return sc.isStored(p[i], got) }); {
+		case got.Count == 0:
+		case whole:
 			sc.Saw(conformance.SeenStored, 1)
-		}
-		if got.Count > 0 && !whole {
-			sc.BrokenAs(sc.strangeValue(parts, i, got), rpc.OperationUpsert, "all values of "+string(r.Key)+" from one of the parallel batches", "a mixture: "+shown(got), sc.ReplyFor(r))
+		default:
+			shown := lists.Of(slices.Sorted(maps.Keys(got.Fields)), func(name string) string { return name + "=" + foreign.Clip(string(got.Fields[name]), 40) })
+			sc.BrokenAs(sc.strangeValue(parts, i, got), rpc.OperationUpsert, "all values of "+string(r.Key)+" from one of the parallel batches",
+				"a mixture: "+foreign.Clip(strings.Join(shown, " "), 240), sc.ReplyFor(r))
 		}
 	}
 	return sc.Held()
 }
 
-// acceptedTwice reports whether some record was accepted from two of the batches.
-func (sc *Scenario) acceptedTwice() bool {
-	times := map[model.Place]int{}
-	for _, b := range sc.Latest {
-		for _, r := range b.Records {
-			if b.Succeeded(r) {
-				times[r.Place()]++
-			}
-		}
-	}
-	for _, n := range times {
-		if n > 1 {
-			return true
-		}
-	}
-	return false
+// isStored reports whether a record has all values with which it was sent.
+func (sc *Scenario) isStored(r *write.Record, got write.Observed) bool {
+	names := slices.Collect(maps.Keys(r.Values))
+	return !slices.ContainsFunc(names, func(name string) bool { return sc.fieldDiffers(write.AsSent(r), name, got) })
 }
 
-// strangeValue names a field whose value is none of those that were sent: it is
-// stored wrongly, not mixed up. "" for a mixture.
+// strangeValue names a field with a value that was not sent: it is stored wrongly; "" for a mixture.
 func (sc *Scenario) strangeValue(parts [][]*write.Record, i int, got write.Observed) string {
 	for name := range parts[0][i].Values {
 		sent := slices.ContainsFunc(parts, func(p []*write.Record) bool {
@@ -161,11 +204,7 @@ func (sc *Scenario) notesStored() error {
 		return err
 	}
 	first := sc.History[0].Records[0]
-	same := true
-	for name := range first.Values {
-		same = same && !sc.fieldDiffers(write.AsSent(first), name, seen[exchange.KeyText(first.Key)])
-	}
-	if same {
+	if sc.isStored(first, seen[exchange.KeyText(first.Key)]) {
 		sc.Note("an older batch that is sent again after a newer one wins: the last arrival counts")
 	} else {
 		sc.Note("an older batch that is sent again after a newer one leaves the newer values")

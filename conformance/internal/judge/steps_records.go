@@ -1,11 +1,14 @@
 package judge
 
 import (
+	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/line"
+	"github.com/destkit/destkit/conformance/internal/values"
 	"github.com/destkit/destkit/conformance/internal/write"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/lists"
@@ -17,71 +20,74 @@ const (
 	otherValues    = " with other values"
 )
 
-// recordSteps send ordinary records.
-func recordSteps() []definition {
-	return []definition{
-		step(`^the service sends (\d+) new records? with `+whichOperation+sendingWays+`$`, func(sc *Scenario) any { return sc.sendsNew }),
-		step(`^the service sends the same records( with other values| with the opposite values)? with `+whichOperation+`(?: (\d+) times)?`+sendingWays+`$`,
+// These steps send ordinary records.
+
+var recordSentences = sentences{
+	`^the service sends no records with any operation$`:                       func(sc *Scenario) error { return sc.sendEmpty(sc.Object) },
+	`^the service sends no records to every other object with any operation$`: (*Scenario).sendsNoneToOthers,
+	`^the service plans every other object$`:                                  (*Scenario).plansOthers,
+	`^the service sends new records to the named objects in turn$`:            (*Scenario).sendsInTurn,
+	`^a good new record is accepted as the control$`:                          (*Scenario).acceptsControl,
+}
+
+func recordSteps() []engine.Step {
+	return []engine.Step{
+		engine.NewStep(`^the service sends (\d+) new records? with `+whichOperation+sendingWays+`$`, func(sc *Scenario) any { return sc.sendsNew }),
+		engine.NewStep(`^the service sends the same records( with other values| with the opposite values)? with `+whichOperation+`(?: (\d+) times)?`+sendingWays+`$`,
 			func(sc *Scenario) any { return sc.sendsSame }),
-		step(`^the service sends the (first|same records and) (\d+) (?:records|new ones)( with other values)? with `+whichOperation+sendingWays+`$`, func(sc *Scenario) any { return sc.sendsSome }),
-		step(`^the service sends (\d+) records? that (?:it|each operation) is for with (each operation|every operation of a mirror)`+sendingWays+`$`, func(sc *Scenario) any { return sc.sendsQualifying }),
-		step(`^the service sends 2 new records and their look-alikes with `+whichOperation+`$`, func(sc *Scenario) any { return sc.sendsLookAlikes }),
-		step(`^the service sends no records (?:(to every other object) )?with any operation$`, func(sc *Scenario) any { return sc.sendsNone }),
-		step(`^the service (plans every other object|sends new records to the named objects in turn)$`, func(sc *Scenario) any { return sc.amongObjects }),
-		step(`^a good new record is accepted as the control$`, func(sc *Scenario) any { return sc.acceptsControl }),
-		step(`^the service writes (\d+) records into existing fields if it may$`, func(sc *Scenario) any { return sc.writesIfItMay }),
+		engine.NewStep(`^the service sends the (first|same records and) (\d+) (?:records|new ones)( with other values)? with `+whichOperation+sendingWays+`$`, func(sc *Scenario) any { return sc.sendsSome }),
+		engine.NewStep(`^the service sends (\d+) records? that (?:it|each operation) is for with (each operation|every operation of a mirror)`+sendingWays+`$`, func(sc *Scenario) any { return sc.sendsQualifying }),
+		engine.NewStep(`^the service sends 2 new records and their look-alikes with `+whichOperation+`$`, func(sc *Scenario) any { return sc.sendsLookAlikes }),
+		engine.NewStep(`^the service writes (\d+) records into existing fields if it may$`, func(sc *Scenario) any { return sc.writesIfItMay }),
 	}
 }
 
-// operations resolves the words of a step.
+// operations resolves the words of a step; there may be no changing one, and none "if there is one".
 func (sc *Scenario) operations(which string) ([]string, error) {
 	o := sc.Object
 	if o == nil {
 		return nil, line.Harness("no object is chosen")
 	}
-	one := func(op, missing string) ([]string, error) {
-		if op == "" {
-			return nil, line.NotApplicable("%s advertises no operation that %s", o, missing)
-		}
-		return []string{op}, nil
-	}
+	op, missing := "", "creates records"
 	switch which {
-	case "the creating operation":
-		return one(o.Creating(), "creates records")
-	case "the changing operation":
-		op := rpc.OperationUpsert
-		if !o.Accepts(op) {
-			op = o.Modifying()
-		}
-		return one(op, "changes records")
-	case "every changing operation": // none where none is advertised
+	case "every changing operation":
 		return lists.Where([]string{rpc.OperationUpsert, rpc.OperationUpdate}, o.Accepts), nil
 	case "any operation":
 		return o.Writing()[:1], nil
 	case "each operation":
 		return o.Writing(), nil
 	case "an operation that is not advertised":
-		for _, op := range []string{rpc.OperationUpdate, rpc.OperationInsert, rpc.OperationUpsert} {
-			if !o.Accepts(op) {
-				return []string{op}, nil
-			}
+		op = write.First([]string{rpc.OperationUpdate, rpc.OperationInsert, rpc.OperationUpsert}, func(op string) bool { return !o.Accepts(op) })
+		if op == "" {
+			return nil, line.NotApplicable("%s advertises every operation", o)
 		}
-		return nil, line.NotApplicable("%s advertises every operation", o)
+	case "the creating operation":
+		op = o.Creating()
+	case "the changing operation":
+		op, missing = o.FirstOf(rpc.OperationUpsert, rpc.OperationUpdate), "changes records"
+	default:
+		name, optional := strings.CutSuffix(strings.TrimPrefix(which, "operation "), " if there is one")
+		if op = strings.Trim(name, `"`); optional && !o.Accepts(op) {
+			return nil, nil
+		}
 	}
-	name, optional := strings.CutSuffix(strings.TrimPrefix(which, "operation "), " if there is one")
-	if name = strings.Trim(name, `"`); optional && !o.Accepts(name) {
-		return nil, nil
+	if op == "" {
+		return nil, line.NotApplicable("%s advertises no operation that %s", o, missing)
 	}
-	return []string{name}, nil
+	return []string{op}, nil
+}
+
+// sendingOf reads the operations and the manner of a step.
+func (sc *Scenario) sendingOf(which, how string) (ops []string, m *write.Sending, err error) {
+	if ops, err = sc.operations(which); err == nil {
+		m, err = sc.Manner(how)
+	}
+	return ops, m, err
 }
 
 // sendsNew makes records and sends them, a set of its own for each operation.
 func (sc *Scenario) sendsNew(n int, which, how string) error {
-	ops, err := sc.operations(which)
-	if err != nil {
-		return err
-	}
-	m, err := sc.Manner(how)
+	ops, m, err := sc.sendingOf(which, how)
 	if err != nil {
 		return err
 	}
@@ -98,33 +104,30 @@ func (sc *Scenario) sendsNew(n int, which, how string) error {
 	return sc.SendSets(m)
 }
 
-// sendsSame sends the records of the earlier step again, with their own
-// operation ("each operation") or another one.
+// sendsSame sends the records of the earlier step again, with their own or another operation.
 func (sc *Scenario) sendsSame(other, which, times, how string) error {
-	ops, err := sc.operations(which)
-	if err != nil {
-		return err
-	}
-	m, err := sc.Manner(how)
+	ops, m, err := sc.sendingOf(which, how)
 	if err != nil {
 		return err
 	}
 	if len(ops) == 0 {
 		return nil // no operation changes records, and none has to
 	}
-	if which != "each operation" {
-		var all []*write.Record
-		for _, s := range sc.Sets {
-			all = append(all, s.Records...)
+	if which != "each operation" { // which shares all records
+		all := sc.ofSets()
+		sc.Sets = nil
+		for i, op := range ops {
+			if from, to := i*len(all)/len(ops), (i+1)*len(all)/len(ops); from < to {
+				sc.Sets = append(sc.Sets, write.Set{Operation: op, Records: all[from:to]})
+			}
 		}
-		sc.Sets = spread(ops, all)
 	}
 	sc.Purposes = nil // what is sent again is for no purpose of its own
 	for i, s := range sc.Sets {
-		sc.Sets[i].Records = write.ForOperation(s.Operation, sc.again(s.Records, other, m))
-		if which == "every changing operation" { // whatever it is called, it is an update
-			sc.Sets[i].Records = write.ForOperation(rpc.OperationUpdate, sc.Sets[i].Records)
+		if s.Records = write.ForOperation(s.Operation, sc.again(s.Records, other, m)); which == "every changing operation" {
+			s.Records = write.ForOperation(rpc.OperationUpdate, s.Records) // whatever it is called, it is an update
 		}
+		sc.Sets[i] = s
 	}
 	n, _ := strconv.Atoi(times) // absent: once
 	for range max(1, n) {
@@ -137,34 +140,55 @@ func (sc *Scenario) sendsSame(other, which, times, how string) error {
 
 // again prepares records for another sending.
 func (sc *Scenario) again(records []*write.Record, other string, m *write.Sending) []*write.Record {
-	out := make([]*write.Record, len(records))
-	for i, r := range records {
+	return lists.Of(records, func(r *write.Record) *write.Record {
 		switch other {
 		case otherValues:
 			r = sc.Changed(r, 1)
 		case " with the opposite values":
 			r = sc.opposed(r)
 		}
-		out[i] = m.Shape(sc.Scenario.Scenario, r)
-	}
-	return out
+		return m.Shape(sc.Scenario.Scenario, r)
+	})
 }
 
+// opposed returns the record with the opposite of each value that can be changed.
+func (sc *Scenario) opposed(r *write.Record) *write.Record {
+	c := *r
+	c.Turn++
+	c.Values = make(map[string]json.RawMessage, len(r.Values))
+	fixtures := sc.Opts.Fixtures[r.Object.APIName].Fields
+	for name, raw := range r.Values {
+		f, ok := r.Object.Field(name)
+		fixed, is := fixtures[name]
+		if c.Values[name] = raw; !ok || !write.BothWays(f) || name == r.ID.APIName {
+			continue
+		}
+		c.Values[name] = values.Opposite(f, r.Seed, c.Turn, raw, func(s values.Seed) json.RawMessage {
+			switch {
+			case is:
+				return sc.Made.Expand(fixed, s, r.Key)
+			case s%2 == 1 && f.Type == rpc.TypeString && !f.Array && r.Object.Lessons[name] == nil && values.Guessed(f) == nil:
+				return sc.Made.Value(f, s, values.Word) // shorter than what names the field
+			}
+			return write.Learned(sc.Made, r.Object, f, s)
+		})
+	}
+	return &c
+}
+
+// sendsSome sends the first n records again, or the same ones as before and n new ones.
 func (sc *Scenario) sendsSome(what string, n int, other, which, how string) error {
-	m, err := sc.Manner(how)
+	ops, m, err := sc.sendingOf(which, how)
 	if err != nil {
 		return err
 	}
 	if what == "first" {
-		return sc.sendsFirst(n, other, which, m)
-	}
-	return sc.sendsSameAndNew(n, which, m)
-}
-
-func (sc *Scenario) sendsSameAndNew(n int, which string, m *write.Sending) error {
-	ops, err := sc.operations(which)
-	if err != nil {
-		return err
+		first := sc.History[0].Records
+		first = first[:min(n, len(first))]
+		if other != "" {
+			first = sc.again(first, other, m)
+		}
+		return sc.sendsOne(ops[0], write.ForOperation(ops[0], first), m)
 	}
 	old := sc.Sets[0].Records
 	fresh, err := sc.Make(n, ops[0], old[0].ID, m)
@@ -173,29 +197,13 @@ func (sc *Scenario) sendsSameAndNew(n int, which string, m *write.Sending) error
 	}
 	// The existing ones carry other values, so that an overwrite shows, and stand between
 	// the new ones, so that what they break shows before and behind them.
-	half := len(fresh) / 2
-	sc.Sets = []write.Set{{Operation: ops[0], Records: slices.Concat(fresh[:half], sc.again(old, otherValues, m), fresh[half:])}}
-	return sc.SendSets(m)
-}
-
-func (sc *Scenario) sendsFirst(n int, other, which string, m *write.Sending) error {
-	ops, err := sc.operations(which)
-	if err != nil {
-		return err
-	}
-	first := sc.History[0].Records
-	first = first[:min(n, len(first))]
-	if other != "" {
-		first = sc.again(first, other, m)
-	}
-	sc.Sets = []write.Set{{Operation: ops[0], Records: write.ForOperation(ops[0], first)}}
-	return sc.SendSets(m)
+	return sc.sendsOne(ops[0], slices.Concat(fresh[:len(fresh)/2], sc.again(old, otherValues, m), fresh[len(fresh)/2:]), m)
 }
 
 // writesIfItMay writes into the first named object that takes new records.
 func (sc *Scenario) writesIfItMay(n int) error {
 	return sc.whereItMayWrite(func(o *write.Object) error {
-		records, err := sc.NewRecords(n)
+		records, err := sc.fresh(n, o.Creating())
 		if err != nil {
 			sc.Note("%s: %v", o, err)
 			return nil
@@ -205,8 +213,7 @@ func (sc *Scenario) writesIfItMay(n int) error {
 	})
 }
 
-// whereItMayWrite does one thing with the first named object that takes new records;
-// a run without writes judges by reading alone.
+// whereItMayWrite does one thing with the first named object that takes new records, if the run may write.
 func (sc *Scenario) whereItMayWrite(do func(*write.Object) error) error {
 	if !sc.Opts.Write {
 		if sc.j.Unwritten == nil {
@@ -215,11 +222,9 @@ func (sc *Scenario) whereItMayWrite(do func(*write.Object) error) error {
 		return nil
 	}
 	defer func() { sc.Object = nil }()
-	for _, name := range sc.Opts.Objects {
-		if o := sc.Catalog.Object(name); o != nil && o.Creating() != "" {
-			sc.Object = o
-			return do(o)
-		}
+	sc.Object = write.First(sc.Named(), func(o *write.Object) bool { return o.Creating() != "" })
+	if sc.Object == nil {
+		return nil
 	}
-	return nil
+	return do(sc.Object)
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/line"
@@ -14,41 +15,35 @@ import (
 	"github.com/destkit/destkit/conformance/internal/write"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/lists"
 )
 
-// valueSteps send records whose values or identifiers are written in a table,
-// and records that must not be accepted.
-func valueSteps() []definition {
-	return []definition{
-		step(`^the service sends new records with these (values|identifiers) with `+whichOperation+`:$`, func(sc *Scenario) any { return sc.sendsThese }),
-		step(`^the service sends the same values with every operation:$`, func(sc *Scenario) any { return sc.sendsEverywhere }),
-		step(`^the same values fare the same in every operation$`, func(sc *Scenario) any { return sc.valuesFareTheSame }),
-		step(`^the service sends (\d+) good records and (\d+) bad records? with `+whichOperation+`(, if one is known|)$`, func(sc *Scenario) any { return sc.sendsBad }),
+// These steps send records with values or identifiers of a table, and records that must not be accepted.
+
+var valueSentences = sentences{`^the same values fare the same in every operation$`: (*Scenario).valuesFareTheSame}
+
+func valueSteps() []engine.Step {
+	return []engine.Step{
+		engine.NewStep(`^the service sends new records with these (values|identifiers) with `+whichOperation+`:$`, func(sc *Scenario) any { return sc.sendsThese }),
+		engine.NewStep(`^the service sends the same values with every operation:$`, func(sc *Scenario) any { return sc.sendsEverywhere }),
+		engine.NewStep(`^the service sends (\d+) good records and (\d+) bad records? with `+whichOperation+`(, if one is known|)$`, func(sc *Scenario) any { return sc.sendsBad }),
 	}
 }
 
-// badField is the field that makes a record bad: the author's fixture, else a
-// required field that is left null.
-func (sc *Scenario) badField() (fields map[string]json.RawMessage, sure, ok bool) {
+// badField is what makes a record bad: the fixture of the author, else null in a required field.
+func (sc *Scenario) badField() (fields map[string]string, sure, ok bool) {
 	if bad := sc.Opts.Fixtures[sc.Object.APIName].Bad; len(bad) > 0 {
-		fields = map[string]json.RawMessage{}
-		for name, raw := range bad {
-			fields[name] = json.RawMessage(raw)
-		}
-		return fields, true, true
+		return bad, true, true
 	}
-	for _, f := range sc.Object.Fields {
-		if f.Required && !f.Identifier && f.Createable {
-			return map[string]json.RawMessage{f.APIName: json.RawMessage("null")}, false, true
-		}
+	i := slices.IndexFunc(sc.Object.Fields, func(f rpc.Field) bool { return f.Required && !f.Identifier && f.Createable })
+	if i < 0 {
+		return nil, false, false
 	}
-	return nil, false, false
+	return map[string]string{sc.Object.Fields[i].APIName: "null"}, false, true
 }
 
-// sendsBad puts the bad records at places that are not symmetrical: results that
-// are reversed, shifted or copied from a neighbour then show. A control, the same
-// records without what is bad, goes first: only beside it a refusal means that the
-// bad value was the reason.
+// sendsBad puts bad records at places that are not symmetrical, so that results in another order show. The same records
+// without what is bad go first: only beside them a refusal means that the bad value was the reason.
 func (sc *Scenario) sendsBad(good, bad int, which, ifKnown string) error {
 	fields, sure, known := sc.badField()
 	if !known && ifKnown != "" {
@@ -65,42 +60,34 @@ func (sc *Scenario) sendsBad(good, bad int, which, ifKnown string) error {
 		good = most - bad
 	}
 	sc.badSure = sure
-	control, err := sc.Make(good+bad, ops[0], rpc.Field{}, &write.Sending{})
+	control, err := sc.fresh(good+bad, ops[0])
 	if err != nil {
 		return err
 	}
-	sc.Sets = []write.Set{{Operation: ops[0], Records: control}}
-	if err := sc.SendSets(&write.Sending{}); err != nil {
+	if err := sc.sendsOne(ops[0], control, &write.Sending{}); err != nil {
 		return err
 	}
-	for _, b := range sc.Latest {
-		for _, r := range b.Records {
-			if !b.Succeeded(r) {
-				return engine.Inconclusive("fixtures", "the same records without the bad value are not accepted, so that a refusal shows nothing: %s", foreign.Clip(b.WhyOf(r), 200))
-			}
+	for b, r := range write.Each(sc.Latest) {
+		if !b.Succeeded(r) {
+			return engine.Inconclusive("fixtures", "the same records without the bad value are not accepted, so that a refusal shows nothing: %s", foreign.Clip(b.WhyOf(r), 200))
 		}
 	}
-	records, err := sc.Make(good+bad, ops[0], rpc.Field{}, &write.Sending{})
+	records, err := sc.fresh(good+bad, ops[0])
 	if err != nil {
 		return err
 	}
 	for i := range bad {
-		at := badPlace(i, good+bad)
+		// The second, then the fifth and so on: no other order of the results looks the same.
+		at := min(3*i+1, good+bad-1)
 		for name, raw := range fields {
-			records[at] = records[at].With(name, sc.Made.Expand(string(raw), records[at].Seed, records[at].Key))
+			records[at] = records[at].With(name, sc.Made.Expand(raw, records[at].Seed, records[at].Key))
 		}
 		sc.bad = append(sc.bad, records[at])
 	}
-	sc.Sets = []write.Set{{Operation: ops[0], Records: records}}
-	return sc.SendSets(&write.Sending{})
+	return sc.sendsOne(ops[0], records, &write.Sending{})
 }
 
-// badPlace is the place of the i-th bad record among n: the second, then the
-// fifth and so on, so that no other order of the results looks the same.
-func badPlace(i, n int) int { return min(3*i+1, n-1) }
-
-// sendsThese sends one record for each row: | identifier | or | type | value | or
-// | type | value | what it is |.
+// sendsThese sends one record for each row: | identifier | or | type | value | or | type | value | what it is |.
 func (sc *Scenario) sendsThese(what, which string, table *engine.Table) error {
 	ops, err := sc.operations(which)
 	if err != nil {
@@ -114,14 +101,10 @@ func (sc *Scenario) sendsThese(what, which string, table *engine.Table) error {
 		return sc.sendsIdentifiers(ops[0], table)
 	}
 	records, err := sc.withValues(id, table)
+	if err == nil {
+		err = sc.sendsOne(ops[0], records, &write.Sending{Alone: true})
+	}
 	if err != nil {
-		return err
-	}
-	if len(records) == 0 {
-		return sc.noField(table)
-	}
-	sc.Sets = []write.Set{{Operation: ops[0], Records: records}}
-	if err := sc.SendSets(&write.Sending{Alone: true}); err != nil {
 		return err
 	}
 	return sc.sendRefusedApart(ops[0])
@@ -134,46 +117,48 @@ var (
 	variedFormats = "values of the format that a name asks for"
 )
 
-// withValues makes a record for each value of a table, each value once.
+// withValue makes the records of a row: one with its value in every field that takes it, or none. The placeholder {u} is
+// a text and {d} a number that no other record has.
 func (sc *Scenario) withValues(id rpc.Field, table *engine.Table) ([]*write.Record, error) {
+	var rows [][]string
+	for _, row := range engine.Rows(table) {
+		m := shownBy.FindStringSubmatch(row[1])
+		if m == nil {
+			rows = append(rows, row)
+			continue
+		}
+		revealing := values.Revealing(row[0], m[1])
+		if len(revealing) == 0 {
+			return nil, line.Harness("no values of a %s would show %q", row[0], m[1])
+		}
+		for _, raw := range revealing {
+			rows = append(rows, []string{row[0], string(raw)})
+		}
+	}
 	var out []*write.Record
 	sent := map[string]bool{}
-	for _, row := range engine.Rows(table) {
-		rows := [][]string{row}
-		if m := shownBy.FindStringSubmatch(row[1]); m != nil {
-			rows = nil
-			for _, raw := range values.Revealing(row[0], m[1]) {
-				rows = append(rows, []string{row[0], string(raw)})
-			}
-			if len(rows) == 0 {
-				return nil, line.Harness("no values of a %s would show %q", row[0], m[1])
+	for _, row := range rows {
+		if sent[row[0]+row[1]] {
+			continue
+		}
+		sent[row[0]+row[1]] = true
+		made, err := sc.withValue(id, row)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, made...)
+	}
+	if len(out) > 0 {
+		return out, nil
+	}
+	for _, row := range rows {
+		for _, f := range sc.Object.Fields {
+			if l := sc.Object.Lessons[f.APIName]; l != nil && l.Avoid && write.Fits(f, row[0]) {
+				return nil, engine.Inconclusive("fixtures", "%s refuses every value that was tried, so that nothing was seen of its type: %s", f.APIName, foreign.Clip(l.Refusal, 200))
 			}
 		}
-		for _, one := range rows {
-			if sent[one[0]+one[1]] {
-				continue
-			}
-			sent[one[0]+one[1]] = true
-			made, err := sc.withRow(id, one)
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, made...)
-		}
 	}
-	return out, nil
-}
-
-// withRow makes the records of one row.
-func (sc *Scenario) withRow(id rpc.Field, row []string) ([]*write.Record, error) {
-	if row[1] == variedFormats {
-		return sc.withFormats(id)
-	}
-	r, err := sc.withValue(id, row)
-	if r == nil {
-		return nil, err
-	}
-	return []*write.Record{r}, err
+	return nil, line.NotApplicable("%s has no field of that type", sc.Object)
 }
 
 // withFormats makes records with further values of the formats that fields ask for.
@@ -200,37 +185,21 @@ func (sc *Scenario) withFormats(id rpc.Field) ([]*write.Record, error) {
 	}
 }
 
-// noField says that no field takes the values of a table: there is none of the type, or
-// all of them are left out because they refuse every value.
-func (sc *Scenario) noField(table *engine.Table) error {
-	for _, row := range engine.Rows(table) {
-		for _, f := range sc.Object.Fields {
-			if l := sc.Object.Lessons[f.APIName]; l != nil && l.Avoid && write.Fits(f, row[0]) {
-				return engine.Inconclusive("fixtures", "%s refuses every value that was tried, so that nothing was seen of its type: %s", f.APIName, foreign.Clip(l.Refusal, 200))
-			}
-		}
-	}
-	return line.NotApplicable("%s has no field of that type", sc.Object)
-}
-
-// sendRefusedApart sends the rows that were refused again, each field alone: one
-// field that validates its values must not keep the others from being judged.
+// sendRefusedApart sends refused rows again, each field alone: one that validates must not keep others from being judged.
 func (sc *Scenario) sendRefusedApart(operation string) error {
 	var apart []*write.Record
-	for _, b := range sc.Latest {
-		for _, r := range b.Records {
-			if !b.Refused(r) || len(r.Odd.Fields) < 2 {
-				continue
+	for b, r := range write.Each(sc.Latest) {
+		if !b.Refused(r) || len(r.Odd.Fields) < 2 {
+			continue
+		}
+		for _, f := range r.Odd.Fields {
+			one, err := sc.NewRecord(sc.Object, r.ID)
+			if err != nil {
+				return err
 			}
-			for _, f := range r.Odd.Fields {
-				one, err := sc.NewRecord(sc.Object, r.ID)
-				if err != nil {
-					return err
-				}
-				one = one.With(f.APIName, r.Values[f.APIName])
-				one.Odd = write.Odd{Fields: []rpc.Field{f}, What: r.Odd.What}
-				apart = append(apart, one)
-			}
+			one = one.With(f.APIName, r.Values[f.APIName])
+			one.Odd = write.Odd{Fields: []rpc.Field{f}, What: r.Odd.What}
+			apart = append(apart, one)
 		}
 	}
 	if len(apart) == 0 {
@@ -248,15 +217,14 @@ func (sc *Scenario) sendRefusedApart(operation string) error {
 	return err
 }
 
-// mostEach is the longest text that a row puts into each field.
-const mostEach = 10_000
-
-// withValue makes a record with the value of a row in every field that takes it:
-// free text in fields that are known to want a format would only be refused, so
-// those are left out unless there is no other. The placeholder {u} is a text and
-// {d} a number that no other record has. No record where no field has the type.
-func (sc *Scenario) withValue(id rpc.Field, row []string) (*write.Record, error) {
+// withValue makes the records of a row: one with its value in every field that takes it, none
+// where no field has the type. The placeholder {u} is a text and {d} a number that no other
+// record has.
+func (sc *Scenario) withValue(id rpc.Field, row []string) ([]*write.Record, error) {
 	kind, text := row[0], row[1]
+	if text == variedFormats {
+		return sc.withFormats(id)
+	}
 	r, err := sc.NewRecord(sc.Object, id)
 	if err != nil {
 		return nil, err
@@ -265,18 +233,20 @@ func (sc *Scenario) withValue(id rpc.Field, row []string) (*write.Record, error)
 	if len(fields) == 0 {
 		return nil, nil
 	}
-	n := sc.Made.Number(r.Seed)
-	text = strings.NewReplacer("{u}", strconv.FormatUint(uint64(n), 36), "{d}", strconv.FormatUint(uint64(n), 10)).Replace(text)
-	for _, size := range []int{300, 65536} {
-		text = strings.ReplaceAll(text, fmt.Sprintf("{%d}", size), strings.Repeat("abcdefghij", size/10+1)[:size])
-	}
-	if len(text) > mostEach {
+	n := uint64(sc.Made.Number(r.Seed))
+	long := func(size int) string { return strings.Repeat("abcdefghij", size/10+1)[:size] }
+	text = strings.NewReplacer("{u}", strconv.FormatUint(n, 36), "{d}", strconv.FormatUint(n, 10), "{300}", long(300), "{65536}", long(65536)).Replace(text)
+	if len(text) > 10_000 {
 		fields = fields[:1] // one is enough, and bodies are for DAT-012
 	}
 	for _, f := range fields {
 		raw := json.RawMessage(text)
 		if f.Array && kind == "array" {
-			raw = sc.arrayOf(f, r.Seed, text)
+			item := f
+			item.Array = false
+			items := map[string][]int{"[]": nil, "one item": {1}, "three items in falling order": {3, 2, 1}}[text]
+			made := lists.Of(items, func(n int) string { return string(sc.Made.Value(item, r.Seed.Version(n), values.Guess)) })
+			raw = json.RawMessage("[" + strings.Join(made, ",") + "]")
 		}
 		r = r.With(f.APIName, raw)
 	}
@@ -284,16 +254,78 @@ func (sc *Scenario) withValue(id rpc.Field, row []string) (*write.Record, error)
 	if len(row) > 2 {
 		r.Odd.What = row[2]
 	}
-	return r, nil
+	return []*write.Record{r}, nil
 }
 
-// arrayOf makes an array of ordinary items.
-func (sc *Scenario) arrayOf(f rpc.Field, s values.Seed, text string) json.RawMessage {
-	items := map[string][]int{"[]": nil, "one item": {1}, "three items in falling order": {3, 2, 1}}[text]
-	f.Array = false
-	parts := make([]string, len(items))
-	for i, v := range items {
-		parts[i] = string(sc.Made.Value(f, s.Version(v), values.Guess))
+// sendsIdentifiers sends a record for each row, by the first identifier of its type.
+func (sc *Scenario) sendsIdentifiers(operation string, table *engine.Table) error {
+	sc.Sets = nil
+	for _, kind := range []string{rpc.TypeString, rpc.TypeInteger} {
+		i := slices.IndexFunc(sc.Object.Identifiers(), func(f rpc.Field) bool { return f.Type == kind })
+		if i < 0 {
+			continue
+		}
+		id := sc.Object.Identifiers()[i]
+		key, err := sc.Key(sc.Object, id) // one for all rows, so that they differ as written
+		if err != nil {
+			return err
+		}
+		number, _ := sc.Keys.NextInteger()
+		var records []*write.Record
+		for _, row := range engine.Rows(table) {
+			quoted := strings.HasPrefix(row[0], `"`)
+			if quoted != (kind == rpc.TypeString) || strings.Contains(row[0], "{number}") && sc.Keys.Given {
+				continue // the row is for the other type, or the author has said what a key looks like
+			}
+			r, err := sc.NewRecord(sc.Object, id)
+			if err != nil {
+				return err
+			}
+			if kind == rpc.TypeInteger && (sc.Opts.KeyFrom != 0 || sc.Opts.KeyTo != 0) {
+				continue // the author bounds integer keys: none beyond 2^53
+			}
+			text := strings.ReplaceAll(row[0], "{number}", strconv.FormatInt(number, 10))
+			records = append(records, sc.withIdentifier(r, len(records)+1, strings.Trim(string(key), `"`), text))
+		}
+		if len(records) > 0 {
+			sc.Sets = append(sc.Sets, write.Set{Operation: operation, Records: records})
+		}
 	}
-	return json.RawMessage("[" + strings.Join(parts, ",") + "]")
+	if len(sc.Sets) == 0 {
+		return line.NotApplicable("%s has no identifier of that type", sc.Object)
+	}
+	return sc.SendSets(&write.Sending{Alone: true})
+}
+
+// withIdentifier is a record with a key that is written in the table: {key} is an ordinary
+// key of the run, in an address the part before the @, {odd} a number beyond 2^53 that
+// doubles cannot hold, {to N} so many letters that the text before it has N characters.
+func (sc *Scenario) withIdentifier(r *write.Record, n int, key, text string) *write.Record {
+	run, _ := strconv.ParseInt(sc.Keys.Run, 16, 64)
+	text = KeyIn(strings.ReplaceAll(text, "{odd}", strconv.FormatInt(values.OddKey(run, n), 10)), key)
+	if at := fillTo.FindStringSubmatchIndex(text); at != nil {
+		most, _ := strconv.Atoi(text[at[2]:at[3]]) // digits
+		text = text[:at[0]] + strings.Repeat("x", max(most-utf8.RuneCountInString(strings.Trim(text[:at[0]], `"`)), 0)) + text[at[1]:]
+	}
+	r = r.With(r.ID.APIName, json.RawMessage(text))
+	r.Odd.Key, r.Near = true, true
+	return r
+}
+
+var fillTo = regexp.MustCompile(`\{to (\d+)\}`)
+
+// KeyIn puts a key into the text of a row, in an address before the @; spaces at the end stay at the end.
+func KeyIn(text, key string) string {
+	if name, domain, address := strings.Cut(key, "@"); address && strings.Contains(text, "{key}") {
+		open := strings.TrimSuffix(text, `"`)
+		added := strings.TrimRight(open, " ")
+		key, text = name, added+"@"+domain+open[len(added):]+`"`
+	}
+	return strings.ReplaceAll(text, "{key}", key)
+}
+
+// keysMerged is the cause where records with such identifiers are not as sent, and others are.
+var keysMerged = write.Cause{
+	Text: "the identifier is changed on its way into its column or to the look-up (cut, folded, decoded, made a number), so that another record has it, too.",
+	Fix:  "store and compare identifiers exactly, in a column that takes every one, or fail the record.",
 }

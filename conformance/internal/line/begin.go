@@ -11,10 +11,11 @@ import (
 	"strconv"
 	"strings"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/internal/reach"
-	"golang.org/x/sync/semaphore"
 )
 
 // Begin checks the options and prepares a run; nothing is sent yet.
@@ -39,9 +40,10 @@ func (s *Session) Begin(target conformance.Target, opts conformance.Options) err
 
 func (s *Session) connect() error {
 	o := wire.Options{
-		URL: s.Target.URL, Token: s.Target.Token, Headers: s.Target.Headers,
-		Redactor: s.Redactor, UserAgent: "destkit/" + cmp.Or(s.Opts.Version, "dev"),
-		Limiter: s.Pace.wait,
+		URL: s.Target.URL, Token: s.Target.Token, Headers: s.Target.Headers, Redactor: s.Redactor,
+		UserAgent: "destkit/" + cmp.Or(s.Opts.Version, "dev"), Limiter: s.Pace.wait, Spare: s.Trees.Spare(),
+		// TLS 1.0 is spoken where nothing better is offered: TLS-006 judges that.
+		TLS: &tls.Config{MinVersion: tls.VersionTLS10, RootCAs: s.Opts.Roots, InsecureSkipVerify: s.Dev && s.Opts.Roots == nil},
 	}
 	hooks := &http.Transport{DisableKeepAlives: true, DialContext: s.dialInTurn(new(net.Dialer).DialContext)}
 	if s.InMemory {
@@ -49,21 +51,11 @@ func (s *Session) connect() error {
 		o.Dial, s.stop = dial, stop
 		hooks.DialContext = s.dialInTurn(dial)
 	}
-	// TLS 1.0 is spoken where nothing better is offered: TLS-006 judges that.
-	o.TLS = &tls.Config{MinVersion: tls.VersionTLS10, RootCAs: s.Opts.Roots, InsecureSkipVerify: s.Dev && s.Opts.Roots == nil}
-	if s.Opts.Roots != nil {
-		hooks.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS10, RootCAs: s.Opts.Roots}
-	} else if s.Dev {
-		hooks.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS10, InsecureSkipVerify: true}
+	if s.Opts.Roots != nil || s.Dev {
+		hooks.TLSClientConfig = o.TLS.Clone()
 	}
 	s.Hooks = &http.Client{Transport: hooks}
-	o.Spare = s.Trees.Spare()
-	client, err := wire.New(o)
-	if err != nil {
-		return Usage("%s", s.Redactor.String(err.Error()))
-	}
-	s.Client = client
-	if err := s.connectReplicas(client, o); err != nil {
+	if err := s.connectAll(o); err != nil {
 		return err
 	}
 	switch {
@@ -85,9 +77,6 @@ func (s *Session) Close() {
 	}
 }
 
-// Where the target stands, whether that is on this machine, and the secret that
-// its URL may hold (spec 5.2).
-
 // Resolve decides how the target is reached and whether TLS is judged.
 func (s *Session) Resolve() error {
 	if s.Target.URL == "" {
@@ -100,12 +89,11 @@ func (s *Session) Resolve() error {
 	if s.URL, err = parseEndpoint("endpoint", s.Target.URL); err != nil {
 		return err
 	}
-	all, err := s.resolveReplicas()
-	if err != nil {
+	if err := s.resolveReplicas(); err != nil {
 		return err
 	}
 	// The token goes to all of them: one that is far away is far away for all.
-	private := !slices.ContainsFunc(all, func(u *url.URL) bool { return !reach.PrivateHost(u.Hostname()) })
+	private := !slices.ContainsFunc(s.Replicas.urls, func(u *url.URL) bool { return !reach.PrivateHost(u.Hostname()) })
 	s.InMemory = s.Target.Handler != nil
 	s.Private = s.Opts.Roots != nil
 	switch {
@@ -119,26 +107,17 @@ func (s *Session) Resolve() error {
 	return nil
 }
 
-// FindSecret resolves --url-secret against the URLs (spec 5.2.3). Each replica
-// has one in the same place.
+// FindSecret resolves --url-secret against the URL of each replica (spec 5.2.3).
 func (s *Session) FindSecret() error {
 	if s.Opts.URLSecret == "" {
 		return nil
 	}
-	secret, err := s.secretOf(s.URL)
-	if err != nil {
-		return err
-	}
-	s.Secret = secret
-	s.Redactor.Add(s.Secret, "$DESTKIT_URL_SECRET")
-	for _, raw := range s.Target.Replicas {
-		u, err := url.Parse(raw)
+	for _, u := range s.Replicas.urls {
+		secret, err := s.secretOf(u)
 		if err != nil {
-			return Usage("the URL of a replica does not parse")
-		}
-		if secret, err = s.secretOf(u); err != nil {
 			return err
 		}
+		s.Secret = cmp.Or(s.Secret, secret)
 		s.Redactor.Add(secret, "$DESTKIT_URL_SECRET")
 	}
 	return nil
@@ -160,11 +139,7 @@ func (s *Session) secretOf(u *url.URL) (string, error) {
 		if err != nil || i < 0 || i >= len(segments) || segments[i] == "" {
 			return "", Usage("url-secret %q: the path has no segment %q (they count from 0)", s.Opts.URLSecret, name)
 		}
-		secret, err := url.PathUnescape(segments[i])
-		if err != nil {
-			return "", Usage("url-secret %q: the segment does not unescape", s.Opts.URLSecret)
-		}
-		return secret, nil
+		return url.PathUnescape(segments[i])
 	}
 	return "", Usage("url-secret %q: use query:NAME or path:INDEX", s.Opts.URLSecret)
 }

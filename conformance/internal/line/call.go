@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 
@@ -23,8 +24,7 @@ import (
 	"github.com/destkit/destkit/openapi"
 )
 
-// Request is one call as a step wants it; the zero value of everything but
-// method is what the service would send.
+// Request is one call as a step wants it; with a method alone it is what the service would send.
 type Request struct {
 	Method string
 	Params []byte // "{}" when nil
@@ -37,7 +37,7 @@ type Request struct {
 
 	HTTPMethod string
 	Header     http.Header // overrides; a nil value removes a header
-	Fresh      bool        // on a connection of its own
+	Fresh      bool        // on a separate connection
 	CutReply   int         // close after that many bytes of the reply
 	Unrepeated bool        // a disturbance is what the caller looks for, or repeats itself
 	replica    int         // goes to this one, from 1; 0: to whose turn it is
@@ -57,9 +57,8 @@ type Manner struct {
 	hops            int
 }
 
-// refusedEarly is a request that many endpoints refuse before they read its body.
-// The rest would stand before the next call of the connection and spoil that of
-// another check: it gets a connection of its own, and ERR-002 judges what is left.
+// refusedEarly is a request that many endpoints refuse before they read its body, which would
+// stand before the next call of the connection: it gets a separate one, and ERR-002 judges that.
 func (r *Request) refusedEarly() bool {
 	_, changed := r.Header["Authorization"]
 	return r.Conn == nil && (changed || r.HTTPMethod != "")
@@ -98,7 +97,11 @@ func (s *Session) sendOnce(ctx context.Context, check string, req Request) (*exc
 			return nil, err
 		}
 	}
-	req.timeout = cmp.Or(req.timeout, s.deadline(req.Method))
+	limit := s.Opts.PlanningTimeout
+	if req.Method == rpc.MethodSyncBatch {
+		limit = s.Opts.BatchTimeout
+	}
+	req.timeout = cmp.Or(req.timeout, limit)
 	header := http.Header{}
 	if token := s.Token.Get(); token != s.Target.Token && token != "" {
 		header.Set("Authorization", "Bearer "+token)
@@ -110,15 +113,14 @@ func (s *Session) sendOnce(ctx context.Context, check string, req Request) (*exc
 		header["Authorization"] = nil // no token over plain http
 	}
 	if req.Method == rpc.MethodSyncBatch && req.hops == 0 {
-		if err := s.Pace.Enter(ctx); err != nil {
+		leave, err := s.Pace.enter(ctx)
+		if err != nil {
 			return nil, UnsentError{Overtime(ctx)}
 		}
-		defer s.Pace.Leave()
+		defer leave()
 	}
-	replica, to := s.Replicas.next(check, &req), s.Client
-	if replica > 0 {
-		to = s.Replicas.Lines[replica]
-	}
+	replica := s.Replicas.next(check, &req)
+	to := s.Replicas.Lines[replica]
 	call, gone := s.Watch.enter(nameOf(req, check), req)
 	defer s.Watch.leave(call)
 	if gone != nil {
@@ -164,9 +166,8 @@ type UnsentError struct{ error }
 
 func (e UnsentError) Unwrap() error { return e.error }
 
-// redirect is where a reply sends the caller on the same host. HTTP-004 judges
-// the redirect; all other checks look at the answer behind it, for which the
-// POST is repeated.
+// redirect is where a reply sends the caller on the same host. HTTP-004 judges that; all
+// other checks look at the answer behind it, for which the POST is repeated.
 func (s *Session) redirect(r *wire.Reply, req Request) string {
 	if !r.OK() || r.Status < 300 || r.Status > 399 || req.hops >= 3 || req.Conn != nil || req.Plain {
 		return ""
@@ -175,8 +176,9 @@ func (s *Session) redirect(r *wire.Reply, req Request) string {
 	if req.URL != "" {
 		from, _ = url.Parse(req.URL)
 	}
-	to, err := from.Parse(r.Header.Get("Location"))
-	if err != nil || r.Header.Get("Location") == "" || to.Host != s.URL.Host || to.Scheme != s.URL.Scheme {
+	location := r.Header.Get("Location")
+	to, err := from.Parse(location)
+	if err != nil || location == "" || to.Host != s.URL.Host || to.Scheme != s.URL.Scheme {
 		return ""
 	}
 	return to.String()
@@ -197,9 +199,9 @@ func ObjectParams(o rpc.Object) []byte {
 	return b
 }
 
+// So many bytes of the bodies that are asked for object by object are kept at once, each until
+// the end of its scenario.
 const (
-	// The bodies themselves stay until the end of their scenario: so many bytes of those
-	// that are asked for object by object, over all scenarios.
 	KeptBodies = 24 << 20
 	FewBytes   = 1 << 20 // are not counted
 )
@@ -245,10 +247,8 @@ func (s *Session) WhyUnreached(r *exchange.Reply, name, host string) (what, fix 
 func (s *Session) noticed(readback hook.Readback) hook.Readback {
 	return func(ctx context.Context, q hook.ReadbackRequest) (hook.ReadbackReply, error) {
 		reply, err := readback(ctx, q)
-		for _, r := range reply.Records {
-			if r.Uncounted {
-				s.Uncounted.Store(true)
-			}
+		if slices.ContainsFunc(reply.Records, func(r hook.ReadbackRecord) bool { return r.Uncounted }) {
+			s.Uncounted.Store(true)
 		}
 		return reply, err
 	}

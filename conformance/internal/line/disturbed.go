@@ -3,6 +3,8 @@ package line
 import (
 	"context"
 	"errors"
+	"net"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -20,7 +22,7 @@ import (
 type disturbances struct {
 	Mu      sync.Mutex
 	Replies []*exchange.Reply
-	lasting map[string]bool // kinds of replies that no repeat has changed
+	lasting sync.Map // kinds of replies that no repeat has changed
 }
 
 const (
@@ -30,8 +32,7 @@ const (
 	FewLostAnswer = 2               // lost connections below that are none
 )
 
-// IsDisturbance reports whether a reply may be one of a disturbance that passes. A
-// connection may be lost behind a 100 Continue as well.
+// IsDisturbance reports whether a reply, or its loss, may be one of a disturbance that passes.
 func IsDisturbance(r *exchange.Reply) bool {
 	return r.Passing() || r.Status == 0 && (r.Kind == wire.KindReset || r.Kind == wire.KindClosed || r.Kind == wire.KindTruncated && len(r.Interim) > 0)
 }
@@ -42,13 +43,10 @@ func (s *Session) Send(ctx context.Context, check string, req Request) (*exchang
 	if err != nil || !IsDisturbance(first) || !req.repeatable() || s.Watch.Expected() {
 		return s.saw(req, first), err
 	}
-	kind := first.Symptom()
-	s.Disturbed.Mu.Lock()
-	times := MostRepeats
-	if s.Disturbed.lasting[kind] {
+	kind, times := first.Symptom(), MostRepeats
+	if _, lasts := s.Disturbed.lasting.Load(kind); lasts {
 		times = 1
 	}
-	s.Disturbed.Mu.Unlock()
 	for n := range times {
 		if s.Reserve(req.Records) != nil {
 			break
@@ -76,12 +74,7 @@ func (s *Session) Send(ctx context.Context, check string, req Request) (*exchang
 		s.Disturbed.Add(first)
 		return s.saw(req, again), nil
 	}
-	s.Disturbed.Mu.Lock()
-	defer s.Disturbed.Mu.Unlock()
-	if s.Disturbed.lasting == nil {
-		s.Disturbed.lasting = map[string]bool{}
-	}
-	s.Disturbed.lasting[kind] = true
+	s.Disturbed.lasting.Store(kind, true)
 	return s.saw(req, first), nil
 }
 
@@ -94,8 +87,11 @@ func (d *disturbances) Add(r *exchange.Reply) {
 
 // repeatable reports whether a call is an ordinary one, which can be made again.
 func (r *Request) repeatable() bool {
-	return !r.Unrepeated && r.HTTPMethod == "" && r.URL == "" && !r.Plain && r.Conn == nil && !r.CutAtOnce && r.CutReply == 0 && r.CutRequest == 0
+	return !r.Unrepeated && r.HTTPMethod == "" && r.URL == "" && !r.Plain && r.Conn == nil && !r.cut()
 }
+
+// cut reports whether the judge itself breaks the call off.
+func (r *Request) cut() bool { return r.CutAtOnce || r.CutReply > 0 || r.CutRequest > 0 }
 
 // PauseAfter is how long the n-th repeat waits.
 func PauseAfter(r *exchange.Reply, n int) time.Duration {
@@ -108,25 +104,94 @@ func PauseAfter(r *exchange.Reply, n int) time.Duration {
 // acceptedAll reports whether a batch was taken as a whole.
 func acceptedAll(r *exchange.Reply) bool {
 	results := r.RecordResults()
-	for _, one := range results.List {
-		if one.Success == nil || !*one.Success {
-			return false
-		}
-	}
-	return results.IsArray
+	return results.IsArray && !slices.ContainsFunc(results.List, func(one exchange.Result) bool { return one.Success == nil || !*one.Success })
 }
 
-// TakesEffectOnce reports whether a batch that is sent twice may be answered in another
-// way the second time.
+// TakesEffectOnce reports whether a second batch may be answered in another way than the first.
 func TakesEffectOnce(operation string) bool {
 	return operation == rpc.OperationInsert || operation == rpc.OperationDelete
 }
 
 const SymptomDisturbed = "a disturbance that passes"
 
-// Expected reports whether an author's hook takes the endpoint down on purpose.
-func (w *watch) Expected() bool {
-	w.Mu.Lock()
-	defer w.Mu.Unlock()
-	return w.Off > 0
+// ListBeside asks for the objects over a second connection, while that of an earlier call is
+// open. Where no answer comes, and comes at once when nothing else is open, the endpoint
+// serves one connection at a time, as one with a single worker that keeps its connection.
+// That is one finding, and not one of every call that hangs: the run goes on with one.
+func (s *Session) ListBeside(ctx context.Context, earlier *exchange.Reply) (*exchange.Reply, error) {
+	kept, beside := Request{Method: rpc.MethodListObjects}, Request{Method: rpc.MethodListObjects, Fresh: true}
+	if !earlier.Ended() || earlier.ConnClosed || len(s.Replicas.Lines) > 1 {
+		return s.Send(ctx, "", kept)
+	}
+	hung, err := s.Send(ctx, "", beside)
+	if err != nil || !hung.WaitedInVain() {
+		return hung, err
+	}
+	soon := min(s.Opts.PlanningTimeout, max(time.Second, 4*earlier.Total))
+	kept.timeout, beside.timeout = soon, soon
+	listed, err := s.answeredAlone(ctx, kept, 2)
+	if listed == nil {
+		return hung, err
+	}
+	// One late reply is no proof, and neither are calls that hang in turn: the second time,
+	// more of them must be answered.
+	again, err := s.Send(ctx, "", beside)
+	if err != nil || !again.WaitedInVain() {
+		return listed, err
+	}
+	last, err := s.answeredAlone(ctx, kept, 3)
+	if last == nil {
+		return listed, err
+	}
+	s.Client.OneAtATime()
+	s.Queued = hung
+	return last, nil
+}
+
+// answeredAlone closes what is open and makes n calls over one connection, which stays
+// open. It gives the last reply, nil when not all were answered over that connection.
+func (s *Session) answeredAlone(ctx context.Context, req Request, n int) (last *exchange.Reply, err error) {
+	s.Client.CloseIdle()
+	for range n {
+		if last, err = s.Send(ctx, "", req); err != nil || !last.Ended() || last.ConnClosed {
+			return nil, err
+		}
+	}
+	return last, nil
+}
+
+const (
+	SymptomOneConnection = "one connection at a time"
+	OneConnection        = "no second connection is served while another is open"
+	OneConnectionFix     = "serve each connection in a thread or task of its own (Python: ThreadingHTTPServer instead of HTTPServer), run more workers, or answer Connection: close and close after each reply."
+)
+
+type dialer = func(ctx context.Context, network, addr string) (net.Conn, error)
+
+// dialInTurn opens connections for the calls to hooks, which many authors serve from the
+// process that is judged: where that serves one connection at a time, they wait for it.
+func (s *Session) dialInTurn(dial dialer) dialer {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		done, err := s.Client.Turn(ctx)
+		if err != nil {
+			return nil, err
+		}
+		conn, err := dial(ctx, network, addr)
+		if err != nil {
+			done()
+			return nil, err
+		}
+		return &turnConn{Conn: conn, done: sync.OnceFunc(done)}, nil
+	}
+}
+
+type turnConn struct {
+	net.Conn
+	done func()
+}
+
+// Close ends the turn.
+func (c *turnConn) Close() error {
+	defer c.done()
+	return c.Conn.Close()
 }

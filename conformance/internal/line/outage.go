@@ -7,37 +7,37 @@ import (
 	"io"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 	"unicode/utf8"
+
+	"golang.org/x/sync/semaphore"
 
 	"github.com/destkit/destkit/conformance/internal/exchange"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/quantity"
-	"golang.org/x/sync/semaphore"
 )
 
-// A process that ends or restarts in the middle of a run would break every rule
-// that is judged at that moment. It is one finding, of ERR-006: the session notices
-// that the endpoint stopped accepting connections, waits a bounded while for its
-// return, and what was under way is judged once more, alone. A process that accepts
-// connections and answers nothing any more, as one whose only worker is stuck, would cost
-// the time limit of every later call: it is the same finding, unless it answers again.
+// A process that ends or restarts in the middle of a run would break every rule that is
+// judged at that moment. It is one finding, of ERR-006: the session notices that, waits a
+// bounded while for the return, and what was under way is judged once more, alone. A process
+// that accepts connections and answers nothing any more would cost the time limit of every
+// later call: it is the same finding, unless it answers again.
 
 // Outage is one time in which the endpoint accepted no connections, or answered nothing.
 type Outage struct {
 	Call  string // what it followed, with the check
 	Alone bool   // no other call was under way: that one was the last
-	// suspects are the calls that were under way, of which one may have ended it.
+	// Suspects are the calls that were under way, of which one may have ended it.
 	Suspects []*underWay
 	Back     time.Duration
 	Reply    *exchange.Reply
 	Ended    bool // it came back
 	Chance   bool // no call that was under way ends it when it is sent again
-	// silent: it accepted connections, and answered nothing.
-	Silent bool
+	Silent   bool // it accepted connections, and answered nothing
 }
 
 // err is what the calls end with that meet an endpoint which is gone.
@@ -48,23 +48,18 @@ func (o *Outage) err() error {
 	return wire.ErrAway
 }
 
-// watch follows whether the endpoint is there. One outage is found and waited for
-// once, however many calls run into it.
+// watch follows whether the endpoint is there. However many calls meet an outage, it is one.
 type watch struct {
-	Mu      sync.Mutex
+	mu      sync.Mutex
 	calls   []*underWay // in the order in which they began
 	most    int         // under way at once since the last time that none was
-	Outages []*Outage
+	outages []*Outage
 	gone    *Outage             // it did not come back
-	Off     int                 // an author's hook takes the endpoint down on purpose
 	turn    *semaphore.Weighted // of one: who looks whether the endpoint is there
 	cleared time.Time           // the end of the last outage
-	heard   time.Time           // of the last response
+	off     atomic.Int32        // hooks of the author that take the endpoint down on purpose
+	heard   atomic.Int64        // responses
 }
-
-// probes is how often an endpoint that has lost a call is asked whether it is
-// still there, before that is called an outage.
-const probes = 2
 
 // underWay is a call that has no answer yet.
 type underWay struct {
@@ -74,8 +69,8 @@ type underWay struct {
 }
 
 func (w *watch) enter(name string, req Request) (call *underWay, gone *Outage) {
-	w.Mu.Lock()
-	defer w.Mu.Unlock()
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	call = &underWay{name, time.Now(), req}
 	w.calls = append(w.calls, call)
 	w.most = max(w.most, len(w.calls))
@@ -83,16 +78,15 @@ func (w *watch) enter(name string, req Request) (call *underWay, gone *Outage) {
 }
 
 func (w *watch) leave(call *underWay) {
-	w.Mu.Lock()
-	defer w.Mu.Unlock()
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.calls = slices.DeleteFunc(w.calls, func(c *underWay) bool { return c == call })
 	if len(w.calls) == 0 {
 		w.most = 0
 	}
 }
 
-// nameOf is how a finding speaks of a call of a check. Each call is named: of a body, which
-// may be long, the beginning alone is looked at.
+// nameOf is how a finding speaks of a call. Of a body, which may be long, it reads the beginning.
 func nameOf(req Request, check string) string {
 	name := cmp.Or(req.Method, "a call")
 	if req.Body != nil {
@@ -108,85 +102,67 @@ func nameOf(req Request, check string) string {
 	return name
 }
 
-// waiting names the calls under way in the order in which they began; w.mu is held.
-func (w *watch) waiting() string {
-	var names []string
-	for _, call := range w.calls {
+// namesOf names calls in the order in which they began, each once behind those that are named.
+func namesOf(calls []*underWay, names ...string) []string {
+	for _, call := range calls {
 		if !slices.Contains(names, call.Name) {
 			names = append(names, call.Name)
 		}
 	}
-	return quantity.List(names)
+	return names
 }
 
-// hears notes that a response came.
-func (w *watch) hears(got *wire.Reply) {
-	if got.Status == 0 {
-		return
+// hears notes whether a response came.
+func (w *watch) hears(got *wire.Reply) (response bool) {
+	if got.Status != 0 {
+		w.heard.Add(1)
 	}
-	w.Mu.Lock()
-	defer w.Mu.Unlock()
-	w.heard = time.Now()
-}
-
-// heardSince reports whether any response came after a moment.
-func (w *watch) heardSince(at time.Time) bool {
-	w.Mu.Lock()
-	defer w.Mu.Unlock()
-	return w.heard.After(at)
+	return got.Status != 0
 }
 
 // IsGone reports whether the endpoint went away and did not come back.
 func (w *watch) IsGone() bool {
-	w.Mu.Lock()
-	defer w.Mu.Unlock()
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	return w.gone != nil
-}
-
-// Count is how often the endpoint was away.
-func (w *watch) Count() int {
-	w.Mu.Lock()
-	defer w.Mu.Unlock()
-	return len(w.Outages)
 }
 
 // Expect switches the watch off while a hook takes the endpoint down.
 func (w *watch) Expect(down bool) {
-	w.Mu.Lock()
-	defer w.Mu.Unlock()
 	if down {
-		w.Off++
+		w.off.Add(1)
 	} else {
-		w.Off--
+		w.off.Add(-1)
 	}
 }
 
+// Expected reports whether an author's hook takes the endpoint down on purpose.
+func (w *watch) Expected() bool { return w.off.Load() > 0 }
+
 // lost reports whether a call ended as one to a process that is gone does.
-func lost(got *wire.Reply, req Request) bool {
-	if got.Status != 0 && got.Kind != wire.KindTruncated || req.CutAtOnce || req.CutReply > 0 || req.CutRequest > 0 || req.Plain || req.URL != "" {
-		return false
-	}
-	return slices.Contains([]wire.Kind{wire.KindRefused, wire.KindReset, wire.KindClosed, wire.KindTruncated, wire.KindTimeout}, got.Kind)
+func lost(got *wire.Reply, req *Request) bool {
+	return (got.Status == 0 || got.Kind == wire.KindTruncated) && !req.cut() && !req.Plain && req.URL == "" &&
+		slices.Contains([]wire.Kind{wire.KindRefused, wire.KindReset, wire.KindClosed, wire.KindTruncated, wire.KindTimeout}, got.Kind)
 }
 
 // away decides whether a lost call is part of an outage, and waits for its end.
 func (s *Session) away(ctx context.Context, to *wire.Client, call *underWay, req Request, got *wire.Reply) error {
 	w := &s.Watch
-	w.Mu.Lock()
-	alone, off, waiting, suspects := w.most <= 1, w.Off > 0, w.waiting(), slices.Clone(w.calls)
-	w.Mu.Unlock()
-	if off || !s.Known || !lost(got, req) {
+	if w.Expected() || !s.Known || !lost(got, &req) {
 		return nil
 	}
-	silent, name := got.Kind == wire.KindTimeout, call.Name
-	if silent {
-		name = waiting // the one that hangs has begun before, and may have been given more time
+	reply := &exchange.Reply{Reply: got, ID: req.ID, Method: req.Method, Object: req.Object}
+	o := &Outage{Call: call.Name, Silent: got.Kind == wire.KindTimeout, Reply: reply}
+	w.mu.Lock()
+	o.Alone, o.Suspects = w.most <= 1, slices.Clone(w.calls)
+	w.mu.Unlock()
+	if o.Silent { // the one that hangs has begun before, and may have been given more time
+		o.Call = quantity.List(namesOf(o.Suspects))
 	}
-	return s.OutageAt(ctx, to, call.started, &Outage{Call: name, Alone: alone, Suspects: suspects, Silent: silent, Reply: &exchange.Reply{Reply: got, ID: req.ID, Method: req.Method, Object: req.Object}})
+	return s.OutageAt(ctx, to, call.started, o)
 }
 
-// BrokenOff reports whether a connection ended before the answer, as it does where the
-// process behind it ends.
+// BrokenOff reports whether a connection ended before the answer, as when a process ends.
 func BrokenOff(err error) bool {
 	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
@@ -199,17 +175,17 @@ func (s *Session) OutageAt(ctx context.Context, to *wire.Client, started time.Ti
 		return Overtime(ctx)
 	}
 	defer w.turn.Release(1)
-	w.Mu.Lock()
+	w.mu.Lock()
 	gone, cleared := w.gone, w.cleared
-	w.Mu.Unlock()
+	w.mu.Unlock()
 	if gone != nil {
 		return gone.err()
 	}
 	if started.Before(cleared) {
 		return wire.ErrAway // another call has found the same outage
 	}
-	began := time.Now()
-	for range probes {
+	heard := w.heard.Load()
+	for range 2 { // asked in vain, it is called an outage
 		answered, silent := s.answers(ctx, to, o.Silent)
 		if answered {
 			return nil // the loss of one call is judged by the checks
@@ -226,12 +202,12 @@ func (s *Session) OutageAt(ctx context.Context, to *wire.Client, started time.Ti
 		o.Ended, _ = s.answers(ctx, to, o.Silent)
 	}
 	o.Back = time.Since(from)
-	if o.Silent && (o.Ended || w.heardSince(began)) {
+	if o.Silent && (o.Ended || w.heard.Load() > heard) {
 		return nil // it was slow, which the checks judge
 	}
-	w.Mu.Lock()
-	defer w.Mu.Unlock()
-	w.Outages = append(w.Outages, o)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.outages = append(w.outages, o)
 	w.cleared = time.Now()
 	if !o.Ended {
 		w.gone = o
@@ -259,7 +235,7 @@ func (s *Session) answers(ctx context.Context, to *wire.Client, more bool) (answ
 	}
 	for range methods {
 		r := <-got
-		if s.Watch.hears(r); r.Status != 0 {
+		if s.Watch.hears(r) {
 			return true, false
 		}
 		silent = silent || r.Kind == wire.KindTimeout
@@ -268,25 +244,22 @@ func (s *Session) answers(ctx context.Context, to *wire.Client, more bool) (answ
 }
 
 func (w *watch) All() []*Outage {
-	w.Mu.Lock()
-	defer w.Mu.Unlock()
-	return slices.Clone(w.Outages)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.outages)
 }
 
 // Names are the calls that were under way when the endpoint went away.
 func (o *Outage) Names() string {
-	names := []string{o.Call}
-	for _, call := range o.Suspects {
-		if !o.Silent && !slices.Contains(names, call.Name) {
-			names = append(names, call.Name)
-		}
+	if o.Silent {
+		return o.Call
 	}
-	return quantity.List(names)
+	return quantity.List(namesOf(o.Suspects, o.Call))
 }
 
 // Forget takes back an outage that was called for.
 func (w *watch) Forget(o *Outage) {
-	w.Mu.Lock()
-	defer w.Mu.Unlock()
-	w.Outages = slices.DeleteFunc(w.Outages, func(other *Outage) bool { return other == o })
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.outages = slices.DeleteFunc(w.outages, func(other *Outage) bool { return other == o })
 }

@@ -70,39 +70,25 @@ func ParallelCap(speed rpc.Speed) int {
 	return int(max(1, min(speed.MaximumParallelBatches, 50)))
 }
 
-// Enter waits for a free batch slot; leave gives it back.
-func (p *pace) Enter(ctx context.Context) error {
+// enter waits for a free batch slot; leave gives it back.
+func (p *pace) enter(ctx context.Context) (leave func(), err error) {
 	p.mu.Lock()
 	free := p.free
 	p.mu.Unlock()
 	if free == nil {
-		return nil
+		return func() {}, nil
 	}
 	select {
 	case free <- struct{}{}:
-		return nil
+		return func() { <-free }, nil
 	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func (p *pace) Leave() {
-	p.mu.Lock()
-	free := p.free
-	p.mu.Unlock()
-	select {
-	case <-free:
-	default:
+		return nil, ctx.Err()
 	}
 }
 
 // noticeRateLimit takes over a valid X-RateLimit-Limit of any reply (spec 8).
 func (s *Session) noticeRateLimit(r *wire.Reply) {
-	values := r.Header.Values("X-RateLimit-Limit")
-	if len(values) == 0 {
-		return
-	}
-	n, err := strconv.ParseInt(strings.TrimSpace(values[0]), 10, 64)
+	n, err := strconv.ParseInt(strings.TrimSpace(r.Header.Get("X-RateLimit-Limit")), 10, 64)
 	if err != nil || n < 1 {
 		return
 	}

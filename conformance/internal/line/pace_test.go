@@ -9,9 +9,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/stretchr/testify/require"
 )
 
 func TestPaceEndsWithItsContext(t *testing.T) {
@@ -23,12 +24,15 @@ func TestPaceEndsWithItsContext(t *testing.T) {
 		require.NoError(t, p.wait(ctx, 10))
 		require.ErrorIs(t, p.wait(ctx, 1), context.DeadlineExceeded, "it would have to wait ten seconds")
 
-		require.NoError(t, p.Enter(t.Context()))
+		leave, err := p.enter(t.Context())
+		require.NoError(t, err)
 		short, stop := context.WithTimeout(t.Context(), time.Second)
 		defer stop()
-		require.ErrorIs(t, p.Enter(short), context.DeadlineExceeded)
-		p.Leave()
-		require.NoError(t, p.Enter(t.Context()))
+		_, err = p.enter(short)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		leave()
+		_, err = p.enter(t.Context())
+		require.NoError(t, err)
 	})
 }
 

@@ -14,18 +14,19 @@ import (
 	"github.com/destkit/destkit/conformance/internal/exchange"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/lists"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
-// replicas are the processes of one destination. With more than one of them
-// consecutive calls of a check go to each in turn, so that nothing which one of
-// them keeps for itself helps the next call (spec 4.2, statelessness rules 1 to
-// 3). Every check is judged that way; only what is about one connection or one
-// address stays with the URL itself: kept-alive connections, certificates,
-// redirects, other URLs and the plain-http probe.
+// replicas are the processes of one destination. Consecutive calls of a check go to each in
+// turn, so that nothing which one of them keeps for itself helps the next call (spec 4.2,
+// statelessness rules 1 to 3). Only what is about one connection or one address stays with
+// the URL itself: kept-alive connections, certificates, redirects and the plain-http probe.
 type replicas struct {
 	Names []string       // as they may be shown
 	Lines []*wire.Client // the first is that of the URL
-	turns sync.Map       // check: *atomic.Int64
+	urls  []*url.URL
+	turns sync.Map // check: *atomic.Int64
 }
 
 // next chooses the replica of a call, from 0.
@@ -57,12 +58,9 @@ func (r *replicas) Describe(replies []*exchange.Reply) string {
 		if len(numbers) == 0 {
 			continue
 		}
-		word := "call " + numbers[0]
-		switch {
-		case len(replies) > callsNamed:
+		word := quantity.Noun(len(numbers), "call") + " " + strings.Join(numbers, ", ")
+		if len(replies) > callsNamed {
 			word = strconv.Itoa(len(numbers))
-		case len(numbers) > 1:
-			word = "calls " + strings.Join(numbers, ", ")
 		}
 		parts = append(parts, word+" to "+r.Names[i])
 	}
@@ -74,64 +72,55 @@ func (r *replicas) Describe(replies []*exchange.Reply) string {
 
 // Shown is the name of the one replica whose replies show a finding.
 func (r *replicas) Shown(where []*exchange.Reply) string {
-	one := -1
-	for _, reply := range where {
-		switch {
-		case reply == nil:
-		case one >= 0 && one != reply.Replica:
-			return ""
-		default:
-			one = reply.Replica
-		}
+	where = lists.Where(where, func(reply *exchange.Reply) bool { return reply != nil })
+	if len(r.Lines) < 2 || len(where) == 0 {
+		return ""
 	}
-	if len(r.Lines) < 2 || one < 0 {
+	one := where[0].Replica
+	if slices.ContainsFunc(where, func(reply *exchange.Reply) bool { return reply.Replica != one }) {
 		return ""
 	}
 	return r.Names[one]
 }
 
-// parseEndpoint holds the rules for the URL of an endpoint; what names it. No
-// error repeats it, since it may carry a secret.
+// parseEndpoint checks the URL of what; no error repeats it, since it may carry a secret.
 func parseEndpoint(what, raw string) (*url.URL, error) {
 	u, err := url.Parse(raw)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, Usage("the URL of the %s does not parse: check the escapes, the port and the brackets", what)
-	}
-	if u.Scheme != "http" && u.Scheme != "https" {
+	case u.Scheme != "http" && u.Scheme != "https":
 		return nil, Usage("the URL of the %s must start with https:// (or http:// in development)", what)
-	}
-	if u.Hostname() == "" {
+	case u.Hostname() == "":
 		return nil, Usage("the URL of the %s has no host: destkit conform https://HOST/PATH", what)
 	}
-	if p := u.Port(); p != "" {
-		if n, err := strconv.Atoi(p); err != nil || n < 1 || n > 65535 {
-			return nil, Usage("the URL of the %s has the port %q: use 1 to 65535", what, p)
-		}
+	if n, err := strconv.Atoi(cmp.Or(u.Port(), "1")); err != nil || n < 1 || n > 65535 {
+		return nil, Usage("the URL of the %s has the port %q: use 1 to 65535", what, u.Port())
 	}
 	return u, nil
 }
 
 // resolveReplicas checks the further URLs: the token goes there, too.
-func (s *Session) resolveReplicas() ([]*url.URL, error) {
+func (s *Session) resolveReplicas() error {
 	if len(s.Target.Replicas) > 0 && s.Target.Handler != nil {
-		return nil, Usage("replicas need URLs: a handler in this process is one process")
+		return Usage("replicas need URLs: a handler in this process is one process")
 	}
 	all := []*url.URL{s.URL}
 	for i, raw := range s.Target.Replicas {
 		what := fmt.Sprintf("replica %d", i+1)
 		u, err := parseEndpoint(what, raw)
-		if err != nil {
-			return nil, err
-		}
-		if u.Scheme != s.URL.Scheme {
-			return nil, Usage("the URL of the %s is %s and that of the endpoint %s: one destination is reached in one way", what, u.Scheme, s.URL.Scheme)
-		}
-		if slices.ContainsFunc(all, func(o *url.URL) bool { return sameEndpoint(o, u) }) {
-			return nil, Usage("the URL of the %s is given twice: name each process once", what)
+		switch {
+		case err != nil:
+			return err
+		case u.Scheme != s.URL.Scheme:
+			return Usage("the URL of the %s is %s and that of the endpoint %s: one destination is reached in one way", what, u.Scheme, s.URL.Scheme)
+		case slices.ContainsFunc(all, func(o *url.URL) bool { return sameEndpoint(o, u) }):
+			return Usage("the URL of the %s is given twice: name each process once", what)
 		}
 		all = append(all, u)
 	}
-	return all, nil
+	s.Replicas.urls = all
+	return nil
 }
 
 // sameEndpoint compares what a call is sent to.
@@ -143,19 +132,18 @@ func sameEndpoint(a, b *url.URL) bool {
 		cmp.Or(a.EscapedPath(), "/") == cmp.Or(b.EscapedPath(), "/") && a.RawQuery == b.RawQuery
 }
 
-// connectReplicas opens a client for each further URL with the options of the
-// first.
-func (s *Session) connectReplicas(first *wire.Client, o wire.Options) error {
-	s.Replicas.Lines = []*wire.Client{first}
-	for _, u := range s.Target.Replicas {
-		o.URL = u
+// connectAll opens a client for each URL with the same options.
+func (s *Session) connectAll(o wire.Options) error {
+	all := append([]string{s.Target.URL}, s.Target.Replicas...)
+	for _, o.URL = range all {
 		client, err := wire.New(o)
 		if err != nil {
 			return Usage("%s", s.Redactor.String(err.Error()))
 		}
 		s.Replicas.Lines = append(s.Replicas.Lines, client)
 	}
-	for i, u := range append([]string{s.Target.URL}, s.Target.Replicas...) {
+	s.Client = s.Replicas.Lines[0]
+	for i, u := range all { // when the redactor knows the secrets of all
 		name := s.Redactor.String(u)
 		if i > 0 && slices.Contains(s.Replicas.Names, name) {
 			name += fmt.Sprintf(" (replica %d)", i) // what tells them apart is a secret
@@ -165,9 +153,8 @@ func (s *Session) connectReplicas(first *wire.Client, o wire.Options) error {
 	return nil
 }
 
-// Silent asks each further process, and says which one does not answer, and why;
-// "" when all do. With one that is not there nothing can be said of the others:
-// the calls of every check would be lost in turn.
+// Silent asks each further process, and says which one does not answer, and why; "" when all
+// do. The calls of every check to one that is not there would be lost in turn.
 func (s *Session) Silent(ctx context.Context) (string, error) {
 	for i := 1; i < len(s.Replicas.Lines); i++ {
 		req := Request{Method: rpc.MethodTestConnection, replica: i}

@@ -5,10 +5,12 @@ package line
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,7 +23,9 @@ import (
 	"github.com/destkit/destkit/conformance/internal/exchange"
 	"github.com/destkit/destkit/conformance/internal/values"
 	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/hook"
+	"github.com/destkit/destkit/internal/pause"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
@@ -90,34 +94,22 @@ func (t *tokenBox) Set(v string) { t.Lock(); defer t.Unlock(); t.value = v }
 
 // Validate refuses options that make no run.
 func Validate(o conformance.Options) error {
-	switch o.Profile {
-	case conformance.ProfileSpec, conformance.ProfileV1, conformance.ProfileStrict:
-	default:
+	switch {
+	case !slices.Contains([]conformance.Profile{conformance.ProfileSpec, conformance.ProfileV1, conformance.ProfileStrict}, o.Profile):
 		return Usage("unknown profile %q: use spec, v1 or strict", o.Profile)
-	}
-	switch o.Development {
-	case conformance.DevelopmentAuto, conformance.DevelopmentOn, conformance.DevelopmentOff:
-	default:
+	case !slices.Contains([]conformance.Development{conformance.DevelopmentAuto, conformance.DevelopmentOn, conformance.DevelopmentOff}, o.Development):
 		return Usage("unknown development mode %q: use auto, on or off", o.Development)
-	}
-	switch o.SkipConvention {
-	case "", conformance.SkipFailure, conformance.SkipSuccess, conformance.SkipSuccessWithMessage:
-	default:
+	case !slices.Contains([]string{"", conformance.SkipFailure, conformance.SkipSuccess, conformance.SkipSuccessWithMessage}, o.SkipConvention):
 		return Usage("unknown skip convention %q: use failure, success or success-with-message", o.SkipConvention)
-	}
-	if o.Write && len(o.Objects) == 0 {
+	case o.Write && len(o.Objects) == 0:
 		return Usage("writing needs the name of an object: add --object NAME ('destkit plan URL' lists them)")
-	}
-	if !o.Write && len(o.Objects) > 0 && (o.Readback.Set() || o.ReadbackFunc != nil) {
+	case !o.Write && len(o.Objects) > 0 && (o.Readback.Set() || o.ReadbackFunc != nil):
 		return Usage("a read-back hook needs --write: nothing is written to be read back")
-	}
-	if o.MaxRecords < 0 || o.PlanningTimeout < 0 || o.BatchTimeout < 0 || o.Timeout < 0 || o.ReadbackWindow < 0 {
+	case o.MaxRecords < 0 || o.PlanningTimeout < 0 || o.BatchTimeout < 0 || o.Timeout < 0 || o.ReadbackWindow < 0:
 		return Usage("limits and durations cannot be negative")
-	}
-	if o.KeyFrom > o.KeyTo {
+	case o.KeyFrom > o.KeyTo:
 		return Usage("key range %d:%d is empty: FROM must not exceed TO", o.KeyFrom, o.KeyTo)
-	}
-	if !strings.Contains(o.KeyTemplate, "{n}") || !strings.Contains(o.KeyTemplate, "{run}") {
+	case !strings.Contains(o.KeyTemplate, "{n}") || !strings.Contains(o.KeyTemplate, "{run}"):
 		return Usage("key template %q needs {run} and {n}, so that keys are unique and recognisable", o.KeyTemplate)
 	}
 	return nil
@@ -157,31 +149,49 @@ func (s *Session) SentRecords() int {
 }
 
 func (s *Session) Hook(name string) conformance.HookSpec {
-	switch name {
-	case "cleanup":
-		return s.Opts.Hooks.Cleanup
-	case "restart":
-		return s.Opts.Hooks.Restart
-	case "alter_schema":
-		return s.Opts.Hooks.AlterSchema
-	case "break_downstream":
-		return s.Opts.Hooks.BreakDownstream
-	case "rotate_token":
-		return s.Opts.Hooks.RotateToken
-	}
-	return conformance.HookSpec{}
-}
-
-// deadline of one call by its method: planning or batch.
-func (s *Session) deadline(method string) time.Duration {
-	if method == "sync_batch" {
-		return s.Opts.BatchTimeout
-	}
-	return s.Opts.PlanningTimeout
+	h := &s.Opts.Hooks
+	return map[string]conformance.HookSpec{
+		"cleanup": h.Cleanup, "restart": h.Restart, "alter_schema": h.AlterSchema,
+		"break_downstream": h.BreakDownstream, "rotate_token": h.RotateToken,
+	}[name]
 }
 
 // WithDefaults fills what the caller left open, the form of the keys too.
 func WithDefaults(o conformance.Options) conformance.Options {
 	o.KeyTemplate = cmp.Or(o.KeyTemplate, values.DefaultKeyTemplate)
 	return o.WithDefaults()
+}
+
+// NotApplicable: the rule does not bind this endpoint.
+func NotApplicable(format string, args ...any) error {
+	return engine.Outcome(conformance.NotApplicable, "", format, args...)
+}
+
+// Harness: the judge or a hook of the author failed, never the endpoint.
+func Harness(format string, args ...any) error {
+	return engine.Outcome(conformance.HarnessError, "", format, args...)
+}
+
+// Usage is a mistake of the caller.
+func Usage(format string, args ...any) error {
+	return &conformance.UsageError{Message: fmt.Sprintf(format, foreign.Args(args)...)}
+}
+
+// Elapse lets time pass; the error says why the run is over before.
+func Elapse(ctx context.Context, d time.Duration) error {
+	if pause.For(ctx, d) != nil {
+		return Overtime(ctx)
+	}
+	return nil
+}
+
+// CleanUpCheck stands in the records of clean-up calls.
+var CleanUpCheck = &conformance.Check{ID: "CLEAN", Title: "Clean-up"}
+
+// Overtime says why the run ended before this check did.
+func Overtime(ctx context.Context) error {
+	if cause := context.Cause(ctx); engine.IsOutcome(cause) {
+		return cause
+	}
+	return engine.NotRun("", "the run was interrupted")
 }

@@ -2,6 +2,7 @@ package model
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -56,20 +57,18 @@ func (l *Ledger) Judge(keys []Key, shown func(Place) Sight, fields Fields) []Con
 	return slices.DeleteFunc(out, returnsOfOneValue(out))
 }
 
-// returnsOfOneValue are values from before a delete that are the same in all records: a
-// default can be that by chance.
+// returnsOfOneValue are values from before a delete, the same in all records: defaults, maybe.
 func returnsOfOneValue(all []Contradiction) func(Contradiction) bool {
-	different := map[owned]map[string]bool{}
-	at := func(c Contradiction) owned { return owned{c.Object, c.Field, ""} }
+	seen, different := map[owned]bool{}, map[owned]int{}
 	for _, c := range all {
-		if c.Kind == Returned && c.Field != "" {
-			if different[at(c)] == nil {
-				different[at(c)] = map[string]bool{}
-			}
-			different[at(c)][string(c.Got)] = true
+		if k := (owned{c.Object, c.Field, string(c.Got)}); c.Kind == Returned && !seen[k] {
+			seen[k] = true
+			different[owned{c.Object, c.Field, ""}]++
 		}
 	}
-	return func(c Contradiction) bool { return c.Kind == Returned && c.Field != "" && len(different[at(c)]) < 2 }
+	return func(c Contradiction) bool {
+		return c.Kind == Returned && c.Field != "" && different[owned{c.Object, c.Field, ""}] < 2
+	}
 }
 
 type judge struct {
@@ -134,7 +133,7 @@ func (j *judge) entry(e *entry, s Sight) []Contradiction {
 		if !declared || f.Identifier || name == e.Field || !f.Createable && !f.Updateable {
 			continue // what the destination keeps itself, such as the time of a change
 		}
-		if c, contradicts := j.value(e, f, orNull(s.Fields[name])); contradicts {
+		if c, contradicts := j.value(e, f, json.RawMessage(OrNull(s.Fields[name]))); contradicts {
 			out = append(out, c)
 		}
 	}
@@ -160,7 +159,7 @@ func (j *judge) value(e *entry, f rpc.Field, got json.RawMessage) (Contradiction
 		return c, had(e.values.buried)
 	}
 	if e.sight != nil && e.sight.Count > 0 {
-		if was := orNull(e.sight.Fields[name]); !same(f, was, got) && !bytes.Equal(was, got) {
+		if was := json.RawMessage(OrNull(e.sight.Fields[name])); !same(f, was, got) && !bytes.Equal(was, got) {
 			if c.Kind, c.Want = Changed, was; had(e.values.refused) {
 				c.Kind = Appeared
 			}
@@ -193,12 +192,8 @@ func same(f rpc.Field, a, b json.RawMessage) bool {
 	return ok
 }
 
-func orNull(raw json.RawMessage) json.RawMessage {
-	if len(raw) == 0 {
-		return json.RawMessage("null")
-	}
-	return raw
-}
+// OrNull is a value as text, null where it is missing.
+func OrNull(raw []byte) string { return cmp.Or(string(raw), "null") }
 
 // blank is no value. What is false or zero can be an older value.
 func blank(raw json.RawMessage) bool {
@@ -207,9 +202,5 @@ func blank(raw json.RawMessage) bool {
 
 // empty are values that a default may be too.
 func empty(raw json.RawMessage) bool {
-	switch string(raw) {
-	case "", "null", `""`, "[]", "0", "0.0", `"0"`, "false":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"", "null", `""`, "[]", "0", "0.0", `"0"`, "false"}, string(raw))
 }

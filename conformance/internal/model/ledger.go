@@ -5,8 +5,15 @@ package model
 
 import (
 	"encoding/json"
+	"strconv"
+	"strings"
 	"sync"
+	"sync/atomic"
+	"unicode"
 
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/lists"
 )
 
@@ -24,16 +31,11 @@ type Batch struct {
 type Naming struct {
 	Place
 	Values map[string]json.RawMessage // the key included
-	// Others are the keys that the record has under further identifiers.
-	Others []Place
-	// Fixed reports which fields an existing record keeps; nil: none.
-	Fixed func(field string) bool
-	// Odd: the values test the endpoint, so that a refusal may have its reason in them.
-	Odd bool
-	// Near: the key is made to resemble other keys, which an endpoint may take for one.
-	Near bool
-	// Bulk: the record is one of many that make load, or takes long to read back.
-	Bulk bool
+	Others []Place                    // the keys that the record has under further identifiers
+	Fixed  func(field string) bool    // which fields an existing record keeps; nil: none
+	Odd    bool                       // the values test the endpoint, so that a refusal may have its reason in them
+	Near   bool                       // the key is made to resemble other keys, which an endpoint may take for one
+	Bulk   bool                       // the record is one of many that make load, or takes long to read back
 }
 
 // Outcome is what the reply to a batch says of one record.
@@ -73,23 +75,15 @@ type Ledger struct {
 	at        map[Place]*entry
 	order     []*entry
 	owner     map[Place]*entry // by the further keys of a record
-	witnesses map[witnessKey]*words
-	restarts  int
+	witnesses map[witness]bool
+	restarts  atomic.Int64
 }
 
 // Restarted notes that the endpoint was restarted.
-func (l *Ledger) Restarted() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.restarts++
-}
+func (l *Ledger) Restarted() { l.restarts.Add(1) }
 
 // Restarts is how often the endpoint was restarted.
-func (l *Ledger) Restarts() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.restarts
-}
+func (l *Ledger) Restarts() int { return int(l.restarts.Load()) }
 
 // entry is what is known of one key.
 type entry struct {
@@ -104,9 +98,8 @@ type entry struct {
 	overlap bool // several were under way at once
 	removed bool // one of these may have removed the record
 	shared  bool // the record is named by other keys as well
-	odd     bool
-	near    bool
-	bulk    bool
+
+	odd, near, bulk bool
 }
 
 func (l *Ledger) entry(p Place) *entry {
@@ -131,8 +124,7 @@ func (l *Ledger) Begin(b *Batch) {
 		e.overlap = e.overlap || e.open > 0
 		e.open++
 		e.sight, e.raw = nil, n.Values[n.Field]
-		e.odd, e.near = e.odd || n.Odd, e.near || n.Near
-		e.bulk = e.bulk || n.Bulk
+		e.odd, e.near, e.bulk = e.odd || n.Odd, e.near || n.Near, e.bulk || n.Bulk
 		l.share(e, n.Others)
 	}
 }
@@ -162,11 +154,11 @@ func (l *Ledger) End(b *Batch, answers []Answer) {
 	for i, n := range b.Records {
 		e := l.at[n.Place]
 		if answers[i].Outcome != Unsent {
-			l.witness(e, b.Operation, n, answers[i])
+			l.keepWitness(e, b.Operation, n, answers[i])
 			if n := len(e.batches); n > 0 {
 				e.batches[n-1].Exhibit = nil // replies are large, and the latest is shown
 			}
-			e.batches = append(e.batches, Named{b.Check, b.Operation, answers[i].Outcome, b.Exhibit, l.restarts})
+			e.batches = append(e.batches, Named{b.Check, b.Operation, answers[i].Outcome, b.Exhibit, l.Restarts()})
 			e.take(b.Operation, n, answers[i].Outcome)
 		}
 		if e.open--; e.open == 0 {
@@ -182,8 +174,7 @@ func (l *Ledger) Doubt(p Place) {
 	l.entry(p).Known = false
 }
 
-// State is what must hold under a key. One that was never sent is absent, since keys are
-// made for one run.
+// State is what must hold under a key; one that was never sent is absent.
 func (l *Ledger) State(p Place) State {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -210,8 +201,7 @@ type Key struct {
 	Raw json.RawMessage
 }
 
-// Settled are the keys of an object whose state is known and belongs to no other key, in the
-// order in which they were first sent, without those of bulk.
+// Settled are the keys whose state is known and belongs to no other key, without bulk, in order.
 func (l *Ledger) Settled(object string) []Key {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -222,13 +212,75 @@ func (l *Ledger) Settled(object string) []Key {
 	}
 	var out []Key
 	for _, e := range of {
-		if e.settled() && forms[form(e.Place)] == 1 {
+		if e.Known && e.open == 0 && len(e.batches) > 0 && !e.shared && !e.near && !e.bulk && forms[form(e.Place)] == 1 {
 			out = append(out, Key{e.Place, e.clone(), e.raw})
 		}
 	}
 	return out
 }
 
-func (e *entry) settled() bool {
-	return e.Known && e.open == 0 && len(e.batches) > 0 && !e.shared && !e.near && !e.bulk
+// form is the place of a key without what a collation, a trimmed column or a double does
+// not keep. Keys of one form may be one record, which a check about keys judges.
+func form(p Place) Place {
+	const exact = 1 << 53
+	if n, err := strconv.ParseInt(p.Key, 10, 64); err == nil && (n >= exact || n <= -exact) {
+		p.Key = strconv.FormatFloat(float64(n), 'g', -1, 64)
+		return p
+	}
+	p.Key = strings.Map(func(r rune) rune {
+		if unicode.In(r, unicode.Mn, unicode.Cc, unicode.Cf, unicode.Z) {
+			return -1
+		}
+		return r
+	}, norm.NFKD.String(strings.ToLower(p.Key)))
+	return p
+}
+
+// witness is an answer about a record whose state was known before: its words tell a record that
+// is there from one that is not, where both never get the same.
+type witness struct {
+	object, operation string
+	words             string // "" of a success
+	exists            bool   // the record
+}
+
+func (l *Ledger) keepWitness(e *entry, operation string, n Naming, a Answer) {
+	if operation != rpc.OperationUpdate && operation != rpc.OperationDelete || !e.Known || e.overlap || n.Odd || a.Outcome == Unclear {
+		return
+	}
+	if l.witnesses == nil {
+		l.witnesses = map[witness]bool{}
+	}
+	l.witnesses[witness{n.Object, operation, a.Words, e.Exists}] = true
+}
+
+// Contradicted reports whether updates have said the same of records that must be there and must not.
+func (l *Ledger) Contradicted(object string) bool {
+	return l.anyUpdate(object, func(words string) bool { return l.witnesses[witness{object, rpc.OperationUpdate, words, true}] })
+}
+
+// ShowsSkips reports whether an update of a key that was not there was reported as a skip.
+func (l *Ledger) ShowsSkips(object string) bool {
+	return l.anyUpdate(object, func(words string) bool { return words != "" })
+}
+
+// anyUpdate reports whether an update of a record that must not be there was answered by such words.
+func (l *Ledger) anyUpdate(object string, such func(words string) bool) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for w := range l.witnesses {
+		if w.object == object && w.operation == rpc.OperationUpdate && !w.exists && such(w.words) {
+			return true
+		}
+	}
+	return false
+}
+
+// MeansAbsent reports whether only keys that were not there got these words for a delete.
+func (l *Ledger) MeansAbsent(object, said string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	w := witness{object, rpc.OperationDelete, said, false}
+	there := witness{object, rpc.OperationDelete, said, true}
+	return said != "" && l.witnesses[w] && !l.witnesses[there]
 }

@@ -9,24 +9,16 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
-// State is what the destination must hold for a key after what it has acknowledged, by
-// the meaning of the operations (spec 4.2).
+// State is what the destination must hold for a key by what it has acknowledged (spec 4.2).
 type State struct {
-	// Known is false when a batch had no answer, or two results disagree: nothing can
-	// then be demanded.
-	Known  bool
-	Exists bool
-	// Written is true when the latest acknowledgement wrote values: a reported skip
-	// writes none.
-	Written bool
-	// Created is true once the destination has acknowledged the record.
-	Created bool
-	// Operation is the last one that named the record, Refused whether it was.
-	Operation string
-	Refused   bool
-	Changes   int // how often it was sent with other values than before
-	// Values are those that are known; after batches at the same time they are not.
-	Values map[string]json.RawMessage
+	Known     bool // false when a batch had no answer, or two results disagree
+	Exists    bool
+	Written   bool                       // the latest acknowledgement wrote values, which a reported skip does not
+	Created   bool                       // the destination has once acknowledged the record
+	Operation string                     // the last one that named the record
+	Refused   bool                       // was that operation
+	Changes   int                        // how often it was sent with other values than before
+	Values    map[string]json.RawMessage // those that are known; after batches at the same time they are not
 }
 
 func absent() State { return State{Known: true, Values: map[string]json.RawMessage{}} }
@@ -66,8 +58,7 @@ func (e *entry) skip(n Naming) {
 	}
 }
 
-// acknowledge: a success of insert on an existing record and of update on an absent one
-// may be a reported skip.
+// acknowledge takes a success, which may be a reported skip.
 func (e *entry) acknowledge(operation string, n Naming) {
 	switch {
 	case operation == rpc.OperationDelete:
@@ -101,8 +92,7 @@ func (e *entry) acknowledge(operation string, n Naming) {
 	}
 }
 
-// insertUnknown: whether this insert has created the record or found it, it is there. It
-// has the values of either, which are known where they are the same.
+// insertUnknown: an insert has created the record or found it, with the values of either.
 func (e *entry) insertUnknown(n Naming) {
 	e.Known, e.Exists, e.Created, e.Written = true, true, true, true
 	for name, raw := range n.Values {
@@ -115,8 +105,7 @@ func (e *entry) insertUnknown(n Naming) {
 	}
 }
 
-// takeBeside takes the answer of one of several batches that were under way at once: in
-// which order they were executed is not known.
+// takeBeside takes the answer of one of several batches at once, whose order is not known.
 func (e *entry) takeBeside(operation string, n Naming, outcome Outcome) {
 	e.loosen(operation, n)
 	switch {

@@ -9,40 +9,42 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/exchange"
 	"github.com/destkit/destkit/conformance/internal/values"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
 // errorsGroup judges deadlines, stalls, and what errors say (spec 5.2.4, 7.2.2).
-func errorsGroup() group {
-	g := group{claims: map[string]Claim{
-		"every reply arrives within the planning deadline": arrives(func(l *Look) time.Duration { return l.PlanningTimeout }),
-		"every reply arrives within the batch deadline":    arrives(func(l *Look) time.Duration { return l.BatchTimeout }),
-		"every reply arrives without a stall":              withoutStall,
-		"every error reveals nothing internal":             eachError(revealsInternals),
-		"every error is short readable text":               eachError(unreadable),
-
-		"it is noted which protocol and profile the verdict is for": notesProtocol,
-	}, rules: map[string]*rule{}}
+func errorsGroup(g ruleset) map[string]Claim {
 	g.on(answers, "ERR-003", "ERR-004")
 	g.on(begun, "TIM-003")
 	g.onTraffic(func(t *Traffic, c *Call) bool {
 		return c.known() && c.Method != rpc.MethodSyncBatch && (c.Ended() || c.Total > t.PlanningTimeout)
 	}, "TIM-001")
 	g.onTraffic(func(t *Traffic, c *Call) bool {
-		if c.Batch == nil {
-			return false
-		}
 		// A small batch in time says nothing of a full one.
 		full := t.speed != nil && int64(c.Records) >= t.speed.MaximumBatchSize
-		return full && c.enveloped() || c.Total > t.BatchTimeout
+		return c.Batch != nil && (full && c.enveloped() || c.Total > t.BatchTimeout)
 	}, "TIM-002")
 	g.on(resultOf(rpc.MethodTestConnection), "VER-001")
-	return g
+	return map[string]Claim{
+		"every reply arrives within the planning deadline": arrives(func(l *Look) time.Duration { return l.PlanningTimeout }),
+		"every reply arrives within the batch deadline":    arrives(func(l *Look) time.Duration { return l.BatchTimeout }),
+		"every reply arrives without a stall":              withoutStall,
+		"every error reveals nothing internal":             eachError(revealsInternals),
+		"every error is short readable text":               eachError(unreadable),
+
+		"it is noted which protocol and profile the verdict is for": func(l *Look) error {
+			l.note("judged against the custom destination protocol v1 with the profile %s; deadlines: planning %s, batch %s (policy)",
+				l.Profile, l.PlanningTimeout, l.BatchTimeout)
+			return nil
+		},
+	}
 }
 
 func withoutStall(l *Look) error {
@@ -68,23 +70,17 @@ func arrives(within func(l *Look) time.Duration) Claim {
 
 // measured is held, of calls at a rate that was reached.
 func (l *Look) measured() error {
-	if err := l.held(); err != nil {
-		return err
+	err := l.held()
+	if err == nil && l.Reached != nil && *l.Reached < 0.9 {
+		return &Undecided{conformance.Inconclusive, "a load test", fmt.Sprintf("the judge reached only %.0f %% of the declared rate", *l.Reached*100)}
 	}
-	if l.Reached != nil && *l.Reached < 0.9 {
-		return inconclusive("a load test", "the judge reached only %.0f %% of the declared rate", *l.Reached*100)
-	}
-	return nil
+	return err
 }
 
-// eachError is the claim about the text of each error: expected, and what is wrong with
-// it, "" when nothing is.
+// eachError is the claim about the text of each error: expected, and what is wrong with it.
 func eachError(wrong func(r *reply, text string) (expected string, actual []string)) Claim {
 	return func(l *Look) error {
-		for _, r := range l.Replies {
-			if !r.IsError() {
-				continue
-			}
+		for _, r := range lists.Where(l.Replies, (*reply).IsError) {
 			expected, actual := wrong(r, r.WholeErrorText())
 			for _, a := range actual {
 				l.broken(expected, r.What()+": "+a, r)
@@ -143,15 +139,8 @@ var internals = []struct {
 	{"a secret", regexp.MustCompile(`(?i)\b(password|passwd|secret|api[_-]?key|access[_-]?token)\b\s*[=:]\s*\S{4,}`)},
 }
 
-// repeatsSent reports whether a text of an error is one that was sent: a message may name the
-// value that is wrong.
+// repeatsSent reports whether a text was sent: a message may name the value that is wrong.
 func repeatsSent(r *reply, text string) bool {
 	quoted := bytes.Trim(values.Quote(strings.Trim(text, " \"'(\n")), `"`)
 	return bytes.Contains(bytes.ToLower(r.Request), bytes.ToLower(quoted))
-}
-
-func notesProtocol(l *Look) error {
-	l.note("judged against the custom destination protocol v1 with the profile %s; deadlines: planning %s, batch %s (policy)",
-		l.Profile, l.PlanningTimeout, l.BatchTimeout)
-	return nil
 }

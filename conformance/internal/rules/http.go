@@ -13,17 +13,7 @@ import (
 )
 
 // httpGroup judges the HTTP responses that carried the replies.
-func httpGroup() group {
-	g := group{claims: map[string]Claim{
-		"every HTTP response that holds a result has a 2xx status":        each(resultStatus),
-		"every HTTP response that holds an envelope says that it is JSON": each(contentType),
-		"every HTTP response holds its answer":                            each(holdsAnswer),
-		"every HTTP response is no redirect":                              noRedirects,
-		"every HTTP response is complete":                                 each(complete),
-		"every HTTP response is encoded as offered and labelled":          each(honestEncoding),
-		"every HTTP response holds an envelope":                           each(holdsEnvelope),
-		"every HTTP response is fresh":                                    each(fresh),
-	}, rules: map[string]*rule{}}
+func httpGroup(g ruleset) map[string]Claim {
 	g.on(answers, "HTTP-001", "HTTP-011")
 	g.on(called, "HTTP-002")
 	g.on(good, "HTTP-003")
@@ -33,29 +23,38 @@ func httpGroup() group {
 	g.on(func(c *Call) bool {
 		return answers(c) && c.httpMethod != http.MethodPost && c.httpMethod != http.MethodOptions
 	}, "HTTP-005")
-	return g
-}
-
-func resultStatus(r *reply) (string, string) {
-	if r.Result() != nil && r.Status/100 != 2 {
-		return "status 200 for a result", fmt.Sprintf("status %d with a result", r.Status)
+	return map[string]Claim{
+		"every HTTP response that holds a result has a 2xx status": each(func(r *reply) (string, string) {
+			if r.Result() != nil && r.Status/100 != 2 {
+				return "status 200 for a result", fmt.Sprintf("status %d with a result", r.Status)
+			}
+			return "", ""
+		}),
+		"every HTTP response that holds an envelope says that it is JSON": each(contentType),
+		"every HTTP response holds its answer":                            each(holdsAnswer),
+		"every HTTP response is no redirect":                              noRedirects,
+		"every HTTP response is complete":                                 each(complete),
+		"every HTTP response is encoded as offered and labelled": each(func(r *reply) (string, string) {
+			if r.Kind == wire.KindEncoding {
+				return "a body that is encoded as its Content-Encoding says, in a coding that was offered", r.Failure()
+			}
+			return "", ""
+		}),
+		"every HTTP response holds an envelope": each(expects("a JSON-RPC envelope, whatever the status",
+			func(r *reply) bool { return !r.OK() || r.Member("error") != nil || r.Member("result") != nil })),
+		"every HTTP response is fresh": each(fresh),
 	}
-	return "", ""
 }
-
-// jsonTypes label JSON; the last two do so for JSON-RPC.
-var jsonTypes = []string{"application/json", "application/json-rpc", "application/jsonrequest"}
 
 func contentType(r *reply) (string, string) {
-	if r.Doc() == nil || r.Doc().Kind != wire.Object {
+	value := r.Header.Get("Content-Type")
+	kind, _, err := mime.ParseMediaType(value)
+	// The last two label JSON-RPC.
+	labelled := err == nil && slices.Contains([]string{"application/json", "application/json-rpc", "application/jsonrequest"}, kind)
+	if labelled || !r.Doc().Is(wire.Object) {
 		return "", ""
 	}
-	value := r.Header.Get("Content-Type")
-	if kind, _, err := mime.ParseMediaType(value); err != nil || !slices.Contains(jsonTypes, kind) {
-		value = cmp.Or(value, "no Content-Type")
-		return "Content-Type: application/json", value
-	}
-	return "", ""
+	return "Content-Type: application/json", cmp.Or(value, "no Content-Type")
 }
 
 // holdsAnswer: the service waits for the answer in the same exchange (spec 4.2).
@@ -74,48 +73,30 @@ func holdsAnswer(r *reply) (string, string) {
 
 // noRedirects shows the call that was redirected, not the one behind it.
 func noRedirects(l *Look) error {
-	var sent []*reply
-	for _, r := range l.Replies {
+	sent := slices.Clone(l.Replies)
+	for i, r := range sent {
 		if len(r.Redirected) > 0 {
-			r = r.Redirected[0]
+			sent[i] = r.Redirected[0]
 		}
-		sent = append(sent, r)
 	}
-	return l.every(sent, noRedirect)
-}
-
-func noRedirect(r *reply) (string, string) {
-	if r.Status >= 300 && r.Status < 400 {
+	return l.every(sent, func(r *reply) (string, string) {
+		if r.Status/100 != 3 {
+			return "", ""
+		}
 		return "an answer at the configured URL", fmt.Sprintf("status %d to %s", r.Status, r.Header.Get("Location"))
-	}
-	return "", ""
+	})
 }
 
 func complete(r *reply) (string, string) {
-	const expected = "a response whose length and chunks are as announced"
 	switch r.Kind {
 	case wire.KindTruncated, wire.KindMalformed:
-		return expected, r.Failure()
+		return "a response whose length and chunks are as announced", r.Failure()
 	case wire.KindTooLarge:
 		return fmt.Sprintf("a response that a client can hold, of less than %d MiB", wire.DefaultMaxBody>>20), r.Failure()
 	case wire.KindTimeout:
 		if r.Received > 0 { // one that never began is a matter of time
 			return "a response that comes to its end once it has begun", fmt.Sprintf("%s: it began, and %s", r.What(), r.Failure())
 		}
-	}
-	return "", ""
-}
-
-func honestEncoding(r *reply) (string, string) {
-	if r.Kind == wire.KindEncoding {
-		return "a body that is encoded as its Content-Encoding says, in a coding that was offered", r.Failure()
-	}
-	return "", ""
-}
-
-func holdsEnvelope(r *reply) (string, string) {
-	if r.OK() && r.Member("error") == nil && r.Member("result") == nil {
-		return "a JSON-RPC envelope, whatever the status", r.Short()
 	}
 	return "", ""
 }

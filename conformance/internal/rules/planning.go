@@ -3,6 +3,7 @@ package rules
 import (
 	"encoding/json"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -16,49 +17,30 @@ import (
 )
 
 // planningGroup judges test_connection, list_objects, list_fields and supported_operations.
-func planningGroup() group {
-	g := group{claims: map[string]Claim{
-		`every result of test_connection has a boolean "success"`:       healthIsBoolean,
-		"the list of objects is not empty":                              listed(rpc.MethodListObjects, "objects", notEmpty),
-		"every listed object has a name and a label":                    listed(rpc.MethodListObjects, "objects", objectsNamed),
-		"every listed object has a unique name":                         listed(rpc.MethodListObjects, "objects", objectsUnique),
-		"every listed object has an identifier field":                   listed(rpc.MethodListFields, "fields", objectsIdentifiable),
-		"every listed object has the same fields each time":             sameFields,
-		"the objects stay the same":                                     sameObjects,
-		"every listed field has its eight properties":                   listed(rpc.MethodListFields, "fields", eightProperties),
-		"every listed field has a unique name":                          listed(rpc.MethodListFields, "fields", fieldNames),
-		"every listed field has a known type":                           eachField(knownType),
-		"every identifier field is required":                            eachField(required),
-		"every identifier field is a string or an integer and no array": eachField(fitForKeys),
-		"every listed field that a new record needs is createable":      eachField(createableWhereNeeded),
-		"every listed field is writable":                                eachField(writable),
-		"the supported operations are known words":                      listed(rpc.MethodSupportedOperations, "operations", knownWords),
-		"the supported operations are not empty and unique":             listed(rpc.MethodSupportedOperations, "operations", someAndUnique),
-	}, rules: map[string]*rule{}}
+func planningGroup(g ruleset) map[string]Claim {
+	objects := func(look listClaim) Claim { return listed(rpc.MethodListObjects, "objects", look) }
+	fields := func(look listClaim) Claim { return listed(rpc.MethodListFields, "fields", look) }
+	operations := func(look listClaim) Claim { return listed(rpc.MethodSupportedOperations, "operations", look) }
 	g.on(resultOf(rpc.MethodTestConnection), "CON-001")
 	g.on(resultOf(rpc.MethodListObjects), "OBJ-001", "OBJ-002", "OBJ-003")
 	g.on(resultOf(rpc.MethodListFields), "FLD-001", "FLD-002", "FLD-003", "FLD-004", "FLD-005", "FLD-006", "FLD-008")
 	g.on(resultOf(rpc.MethodSupportedOperations), "OPS-001", "OPS-002")
 	g.on(emptyOf(rpc.MethodTestConnection), "CON-004")
 	g.on(emptyOf(rpc.MethodListObjects), "CON-005")
-	g.pair("OBJ-004", func(t *Traffic, c *Call) *Call { return earlier(c, rpc.MethodListObjects, t.objects) })
-	labelled := func(same bool) func(t *Traffic, c *Call) *Call {
-		return func(t *Traffic, c *Call) *Call {
-			if b := earlier(c, rpc.MethodListFields, t.fields[c.Object]); b != nil && (b.label() == c.label()) == same {
-				return b
+	g.pair("OBJ-004", rpc.MethodListObjects, func(t *Traffic, _ *Call) *Call { return t.objects })
+	for id, fits := range map[string]func(t *Traffic, c, before *Call) bool{
+		"FLD-010": func(_ *Traffic, c, before *Call) bool { return before.label() == c.label() },
+		"FLD-015": func(_ *Traffic, c, before *Call) bool { return before.label() != c.label() },
+		"PAR-001": func(t *Traffic, c, _ *Call) bool { return t.beside(c) },
+	} {
+		g.pair(id, rpc.MethodListFields, func(t *Traffic, c *Call) *Call {
+			if before := t.fields[c.Object]; before != nil && fits(t, c, before) {
+				return before
 			}
 			return nil
-		}
+		})
 	}
-	g.pair("FLD-010", labelled(true))
-	g.pair("FLD-015", labelled(false))
-	g.pair("PAR-001", func(t *Traffic, c *Call) *Call {
-		if !t.beside(c) {
-			return nil
-		}
-		return earlier(c, rpc.MethodListFields, t.fields[c.Object])
-	})
-	g.rules["FLD-007"] = &rule{
+	g["FLD-007"] = &rule{
 		takes: func(t *Traffic, c *Call) bool {
 			return resultOf(rpc.MethodListFields)(c) && t.operations[c.Object] != nil
 		},
@@ -66,15 +48,12 @@ func planningGroup() group {
 			l.Replies = []*reply{t.operations[c.Object].reply, c.reply}
 		},
 	}
-	unlisted := func(method string) func(t *Traffic, c *Call) bool {
-		return func(t *Traffic, c *Call) bool {
-			listed := t.objects
-			return c.form == goodForm && c.Method == method && listed != nil && c.near(listed) && c.Doc() != nil && !c.refusedOutside() &&
-				!slices.Contains(Texts(listed.Items("objects"), "object_api_name"), c.Object)
-		}
+	for id, method := range map[string]string{"FLD-009": rpc.MethodListFields, "OPS-003": rpc.MethodSupportedOperations} {
+		g.onTraffic(func(t *Traffic, c *Call) bool { // what was not listed
+			return c.form == goodForm && c.Method == method && t.objects != nil && c.near(t.objects) && c.Doc() != nil && !c.refusedOutside() &&
+				!slices.Contains(Texts(t.objects.Items("objects"), "object_api_name"), c.Object)
+		}, id)
 	}
-	g.onTraffic(unlisted(rpc.MethodListFields), "FLD-009")
-	g.onTraffic(unlisted(rpc.MethodSupportedOperations), "OPS-003")
 	g.onTraffic(func(t *Traffic, c *Call) bool {
 		ops := t.operations[c.Object]
 		return c.Batch != nil && c.Records > 0 && ops != nil && c.near(ops) && c.Batch.Operation != "" && !Accepts(ops.Operations(), c.Batch.Operation)
@@ -84,87 +63,96 @@ func planningGroup() group {
 		return c.Batch != nil && c.Records > 0 && c.active != "" && fields != nil && c.near(fields) &&
 			slices.ContainsFunc(fields.Fields(), func(f rpc.Field) bool { return f.APIName == c.active && !f.Identifier })
 	}, "FLD-013")
-	return g
+	return map[string]Claim{
+		`every result of test_connection has a boolean "success"`: healthIsBoolean,
+		"the list of objects is not empty": objects(func(l *Look, r *reply, items []*wire.Node) {
+			if len(items) == 0 {
+				l.broken("at least one object", "the list is empty", r)
+			}
+		}),
+		"every listed object has a name and a label":        objects(objectsNamed),
+		"every listed object has a unique name":             objects(objectsUnique),
+		"every listed object has an identifier field":       fields(objectsIdentifiable),
+		"every listed object has the same fields each time": sameFields,
+		"the objects stay the same":                         sameObjects,
+		"every listed field has its eight properties":       fields(eightProperties),
+		"every listed field has a unique name":              fields(fieldNames),
+		"every listed field has a known type": eachField("one of the types "+strings.Join(rpc.FieldTypes(), ", "),
+			func(f rpc.Field) bool { return slices.Contains(rpc.FieldTypes(), f.Type) }),
+		"every identifier field is required": eachField("required true for a field that may be the identifier",
+			func(f rpc.Field) bool { return f.Required || !f.Identifier }),
+		"every identifier field is a string or an integer and no array": eachField("a string or an integer, and no array, for a field that may be the identifier",
+			func(f rpc.Field) bool {
+				return !f.Identifier || (f.Type == rpc.TypeString || f.Type == rpc.TypeInteger) && !f.Array
+			}),
+		"every listed field that a new record needs is createable": fields(createableWhereNeeded),
+		"every listed field is writable": eachField("a field that is createable or updateable",
+			func(f rpc.Field) bool { return f.Createable || f.Updateable }),
+		"the supported operations are known words":          operations(knownWords),
+		"the supported operations are not empty and unique": operations(someAndUnique),
+	}
 }
 
-// pair puts the answers to the same question to the claims of a check.
-func (g *group) pair(id string, before func(t *Traffic, c *Call) *Call) {
-	g.rules[id] = &rule{
+// pair puts two answers to the same question to the claims of a check.
+func (g ruleset) pair(id, method string, before func(t *Traffic, c *Call) *Call) {
+	g[id] = &rule{
 		takes: func(t *Traffic, c *Call) bool {
+			if !resultOf(method)(c) {
+				return false
+			}
 			b := before(t, c)
-			return c.form == goodForm && c.Result() != nil && b != nil && c.near(b)
+			return b != nil && c.near(b)
 		},
 		with: func(t *Traffic, c *Call, l *Look) { l.Replies = []*reply{before(t, c).reply, c.reply} },
 	}
 }
 
-// earlier is an earlier answer, where the call is of the method.
-func earlier(c *Call, method string, known *Call) *Call {
-	if c.Method != method {
-		return nil
-	}
-	return known
-}
-
 func healthIsBoolean(l *Look) error {
-	judged := false
-	for _, r := range l.of(rpc.MethodTestConnection) {
-		res := r.Result()
-		if res == nil {
-			continue
-		}
-		judged = true
-		if _, is := res.Get("success").Bool(); !is {
+	judged := lists.Where(l.of(rpc.MethodTestConnection), func(r *reply) bool { return r.Result() != nil })
+	for _, r := range judged {
+		if !r.Result().Get("success").Is(wire.Bool) {
 			l.broken(`"success" as true or false`, r.Short(), r)
 		}
 	}
-	if err := l.held(); err != nil || judged {
-		return err
-	}
-	return inconclusive("", "test_connection gave no result")
+	return l.heldBy(len(judged) > 0, "test_connection gave no result")
 }
 
-// listing returns the items of a list result; without one there is nothing to
-// judge, and a finding says so once.
-func (l *Look) listing(r *reply, key string) ([]*wire.Node, bool) {
-	res := r.Result()
-	if !r.OK() {
-		l.missing = r // the time and HTTP checks judge that
-		return nil, false
-	}
-	if res == nil {
-		l.broken("a result with the array "+string(values.Quote(key)), r.What()+": "+r.Short(), r)
-		return nil, false
-	}
-	n := res.Get(key)
-	if !n.Is(wire.Array) {
-		l.broken("a result with the array "+string(values.Quote(key)), r.What()+": "+r.Short(), r)
-		return nil, false
-	}
-	return n.Items, true
-}
+// listClaim looks at the items of a list in a result.
+type listClaim func(l *Look, r *reply, items []*wire.Node)
 
-// heldOver is held, and INCONCLUSIVE when a list that had to be judged did not
-// arrive.
-func (l *Look) heldOver() error {
-	if err := l.held(); err != nil || l.missing == nil {
-		return err
+// listed is the claim about the items of a list in each result of a method. One that did not
+// arrive is left to the time and HTTP checks.
+func listed(method, key string, look listClaim) Claim {
+	return func(l *Look) error {
+		var missing *reply
+		for _, r := range l.of(method) {
+			switch n := r.Result().Get(key); {
+			case !r.OK():
+				missing = r
+			case !n.Is(wire.Array):
+				l.broken("a result with the array "+string(values.Quote(key)), r.What()+": "+r.Short(), r)
+			default:
+				look(l, r, n.Items)
+			}
+		}
+		if missing == nil {
+			return l.held()
+		}
+		return l.heldBy(false, "%s did not arrive: %s", missing.What(), missing.Failure())
 	}
-	return inconclusive("", "%s did not arrive: %s", l.missing.What(), l.missing.Failure())
 }
 
 func objectsNamed(l *Look, r *reply, items []*wire.Node) {
 	for i, n := range items {
 		for _, key := range []string{"object_api_name", "label"} {
-			if v := n.Get(key); !v.Is(wire.String) || v.Text == "" {
-				l.broken(fmt.Sprintf("a non-empty string %q in every object", key),
-					fmt.Sprintf("object %d is %s", i+1, foreign.Clip(string(n.Raw), 200)), r)
+			if text(n.Get(key)) == "" {
+				l.broken(fmt.Sprintf("a non-empty string %q in every object", key), fmt.Sprintf("object %d is %s", i+1, foreign.Clip(string(n.Raw), 200)), r)
 			}
 		}
 	}
 }
 
-// repeats returns the texts that stand in a list more than once.
+// repeats are the texts that stand in a list more than once.
 func repeats(names []string) []string {
 	var out []string
 	seen := map[string]int{}
@@ -178,13 +166,8 @@ func repeats(names []string) []string {
 
 // Texts collects a string member of the items.
 func Texts(items []*wire.Node, key string) []string {
-	var out []string
-	for _, n := range items {
-		if v := n.Get(key); v.Is(wire.String) {
-			out = append(out, v.Text)
-		}
-	}
-	return out
+	with := lists.Where(items, func(n *wire.Node) bool { return n.Get(key).Is(wire.String) })
+	return lists.Of(with, func(n *wire.Node) string { return n.Get(key).Text })
 }
 
 func objectsUnique(l *Look, r *reply, items []*wire.Node) {
@@ -203,45 +186,38 @@ func objectsIdentifiable(l *Look, r *reply, items []*wire.Node) {
 // sameFields compares the fields of each object over all list_fields calls.
 func sameFields(l *Look) error {
 	first := map[string]*reply{}
-	for _, r := range l.of(rpc.MethodListFields) {
-		items, ok := l.listing(r, "fields")
-		if !ok {
-			continue
-		}
+	return listed(rpc.MethodListFields, "fields", func(l *Look, r *reply, items []*wire.Node) {
 		if len(items) == 0 {
 			l.broken("the fields of the object, whether it holds records or not", r.What()+" is empty", r)
 		}
 		before := first[r.Object]
 		if before == nil {
 			first[r.Object] = r
-			continue
+			return
 		}
-		was, now := Texts(before.Items("fields"), "field_api_name"), Texts(items, "field_api_name")
-		slices.Sort(was)
-		slices.Sort(now)
+		const expected = "the same fields on every call: "
+		was, now := sorted(Texts(before.Items("fields"), "field_api_name")), sorted(Texts(items, "field_api_name"))
 		if !slices.Equal(was, now) {
-			l.broken("the same fields on every call: "+quantity.List(was), r.What()+" now lists "+quantity.List(now), before, r)
-			continue
+			l.broken(expected+quantity.List(was), r.What()+" now lists "+quantity.List(now), before, r)
+			return
 		}
 		kinds := fieldKinds(before.Items("fields"))
 		for name, kind := range fieldKinds(items) {
 			if kinds[name] != kind {
-				l.broken("the same fields on every call: "+foreign.Clip(kinds[name], 160), r.What()+": "+name+" has other types or flags: "+foreign.Clip(kind, 160), before, r)
+				l.broken(expected+foreign.Clip(kinds[name], 160), r.What()+": "+name+" has other types or flags: "+foreign.Clip(kind, 160), before, r)
 			}
 		}
-	}
-	return l.heldOver()
+	})(l)
 }
+
+func sorted(texts []string) []string { return slices.Sorted(slices.Values(texts)) }
 
 // fieldKinds are type and flags of the fields by name; labels may change.
 func fieldKinds(items []*wire.Node) map[string]string {
 	out := map[string]string{}
-	for _, n := range items {
-		var f rpc.Field
-		if json.Unmarshal(n.Raw, &f) == nil { // else FLD-001 says so
-			f.Label = ""
-			out[f.APIName] = fmt.Sprintf("%+v", f)
-		}
+	for f := range readable(items) {
+		f.Label = ""
+		out[f.APIName] = fmt.Sprintf("%+v", f)
 	}
 	return out
 }
@@ -249,24 +225,17 @@ func fieldKinds(items []*wire.Node) map[string]string {
 func sameObjects(l *Look) error {
 	var first *reply
 	var names []string
-	for _, r := range l.of(rpc.MethodListObjects) {
-		items, ok := l.listing(r, "objects")
-		if !ok {
-			continue
-		}
+	return listed(rpc.MethodListObjects, "objects", func(l *Look, r *reply, items []*wire.Node) {
 		now := Texts(items, "object_api_name")
-		if first != nil && !slices.Equal(now, names) {
-			sorted := func(s []string) []string { return slices.Sorted(slices.Values(s)) }
-			if slices.Equal(sorted(now), sorted(names)) {
-				l.note("the order of the objects changes from call to call")
-				continue
-			}
+		switch {
+		case first == nil || slices.Equal(now, names):
+			first, names = r, now
+		case slices.Equal(sorted(now), sorted(names)):
+			l.note("the order of the objects changes from call to call")
+		default:
 			l.broken("the same objects on every call: "+quantity.List(names), "then "+quantity.List(now), first, r)
-			continue
 		}
-		first, names = r, now
-	}
-	return l.heldOver()
+	})(l)
 }
 
 // fieldKeys are the eight properties of a field with the type of each.
@@ -278,48 +247,27 @@ var fieldKeys = []struct {
 	{"createable", wire.Bool}, {"updateable", wire.Bool}, {"type", wire.String}, {"array", wire.Bool},
 }
 
-// listed is the claim about the items of a list in each result of a method.
-func listed(method, key string, look func(l *Look, r *reply, items []*wire.Node)) Claim {
-	return func(l *Look) error {
-		for _, r := range l.of(method) {
-			if items, ok := l.listing(r, key); ok {
-				look(l, r, items)
+// readable are the fields that can be read, with what came of each; FLD-001 judges the others.
+func readable(items []*wire.Node) iter.Seq2[rpc.Field, *wire.Node] {
+	return func(yield func(rpc.Field, *wire.Node) bool) {
+		for _, n := range items {
+			var f rpc.Field
+			if json.Unmarshal(n.Raw, &f) == nil && !yield(f, n) {
+				return
 			}
 		}
-		return l.heldOver()
 	}
 }
 
-// eachField is the claim about each field that can be read; FLD-001 judges the others.
-func eachField(claim func(l *Look, r *reply, f rpc.Field, items []*wire.Node) (expected string, holds bool)) Claim {
+// eachField is the claim about each field that can be read.
+func eachField(expected string, holds func(f rpc.Field) bool) Claim {
 	return listed(rpc.MethodListFields, "fields", func(l *Look, r *reply, items []*wire.Node) {
-		for _, n := range items {
-			var f rpc.Field
-			if json.Unmarshal(n.Raw, &f) != nil {
-				continue
-			}
-			if expected, holds := claim(l, r, f, items); !holds {
+		for f, n := range readable(items) {
+			if !holds(f) {
 				l.broken(expected, r.What()+": "+string(n.Raw), r)
 			}
 		}
 	})
-}
-
-func knownType(_ *Look, _ *reply, f rpc.Field, _ []*wire.Node) (string, bool) {
-	return "one of the types " + strings.Join(rpc.FieldTypes(), ", "), slices.Contains(rpc.FieldTypes(), f.Type)
-}
-
-func required(_ *Look, _ *reply, f rpc.Field, _ []*wire.Node) (string, bool) {
-	return "required true for a field that may be the identifier", !f.Identifier || f.Required
-}
-
-func fitForKeys(_ *Look, _ *reply, f rpc.Field, _ []*wire.Node) (string, bool) {
-	ok := (f.Type == rpc.TypeString || f.Type == rpc.TypeInteger) && !f.Array
-	return "a string or an integer, and no array, for a field that may be the identifier", !f.Identifier || ok
-}
-
-func writable(_ *Look, _ *reply, f rpc.Field, _ []*wire.Node) (string, bool) {
-	return "a field that is createable or updateable", f.Createable || f.Updateable
 }
 
 func eightProperties(l *Look, r *reply, items []*wire.Node) {
@@ -346,33 +294,30 @@ func fieldNames(l *Look, r *reply, items []*wire.Node) {
 	}
 }
 
-// createableWhereNeeded: an object that takes new records needs an identifier
-// and its required fields createable.
-func createableWhereNeeded(l *Look, of *reply, f rpc.Field, items []*wire.Node) (string, bool) {
-	creates := false
-	for _, r := range l.of(rpc.MethodSupportedOperations) {
-		if r.Object == of.Object {
-			listed := r.Operations()
-			creates = creates || Accepts(listed, rpc.OperationUpsert) || Accepts(listed, rpc.OperationInsert)
+// createableWhereNeeded is about objects that take new records.
+func createableWhereNeeded(l *Look, r *reply, items []*wire.Node) {
+	if !slices.ContainsFunc(l.of(rpc.MethodSupportedOperations), func(o *reply) bool {
+		return o.Object == r.Object && (Accepts(o.Operations(), rpc.OperationUpsert) || Accepts(o.Operations(), rpc.OperationInsert))
+	}) {
+		return
+	}
+	keyed := false
+	for f := range readable(items) {
+		keyed = keyed || f.Identifier && f.Createable
+	}
+	for f, n := range readable(items) {
+		if !f.Createable && (f.Required && !f.Identifier || f.Identifier && !keyed) {
+			l.broken("createable true for an identifier and for each required field of an object that takes new records", r.What()+": "+string(n.Raw), r)
 		}
 	}
-	keyed := slices.ContainsFunc(items, func(n *wire.Node) bool {
-		var o rpc.Field
-		return json.Unmarshal(n.Raw, &o) == nil && o.Identifier && o.Createable
-	})
-	needed := creates && (f.Required && !f.Identifier || f.Identifier && !keyed)
-	return "createable true for an identifier and for each required field of an object that takes new records", !needed || f.Createable
 }
-
-// knownOperations of spec 4.2.
-var knownOperations = []string{rpc.OperationInsert, rpc.OperationUpdate, rpc.OperationUpsert, rpc.OperationMirror}
 
 func knownWords(l *Look, r *reply, items []*wire.Node) {
 	for _, n := range items {
-		switch {
-		case n.Kind == wire.String && n.Text == rpc.OperationDelete:
+		switch word := text(n); {
+		case word == rpc.OperationDelete:
 			l.note(`%s lists "delete", which is the operation of batches and is never chosen by a sync`, r.What())
-		case n.Kind != wire.String || !slices.Contains(knownOperations, n.Text):
+		case !slices.Contains([]string{rpc.OperationInsert, rpc.OperationUpdate, rpc.OperationUpsert, rpc.OperationMirror}, word):
 			l.broken("insert, update, upsert or mirror", r.What()+": "+string(n.Raw), r)
 		}
 	}
@@ -384,11 +329,5 @@ func someAndUnique(l *Look, r *reply, items []*wire.Node) {
 	}
 	if twice := repeats(lists.Of(items, exchange.NodeText)); len(twice) > 0 {
 		l.broken("each operation once", r.What()+": "+quantity.List(twice)+" stands twice", r)
-	}
-}
-
-func notEmpty(l *Look, r *reply, items []*wire.Node) {
-	if len(items) == 0 {
-		l.broken("at least one object", "the list is empty", r)
 	}
 }

@@ -12,21 +12,17 @@ import (
 	"github.com/destkit/destkit/internal/quantity"
 )
 
-// Whether batches of a kind are processed at all. A batch may fail for a good reason
-// (spec 4.2.4), so one that does is no finding: it is one where several of a kind were
-// refused as a whole and not one was ever processed.
-
-// leastRefused is how many batches must be refused before that is a finding.
+// leastRefused is how many batches of a kind must be refused as a whole, and none processed,
+// before that is a finding: one batch may fail for a good reason (spec 4.2.4).
 const leastRefused = 2
 
-// processedGroup judges batches of a kind.
-func processedGroup() group {
-	g := group{rules: map[string]*rule{}}
+// processedGroup judges whether batches of a kind are processed at all.
+func processedGroup(g ruleset) map[string]Claim {
 	for id, of := range map[string]string{"OPS-004": "advertised", "OPS-006": "mirror", "RES-012": "one", "RES-015": "twice", "SPD-006": "full", "DUP-001": "again"} {
 		g.late(func(t *Traffic, j *judge) []Verdict { return t.processed(j, of) }, id)
-		g.rules[id].claims = []string{"every batch is processed"}
+		g[id].claims = []string{"every batch is processed"}
 	}
-	return g
+	return nil
 }
 
 // batches are counted by kind.
@@ -56,65 +52,50 @@ func (t *Traffic) keepBatch(c *Call) {
 	if !processed && c.Status == 429 {
 		return
 	}
-	note := func(name, of string) {
-		key := name + "\x00" + of
-		g := t.batches.groups[key]
-		if g == nil {
-			if len(t.batches.groups) >= mostKept {
-				return
-			}
-			g = &kind{}
-			t.batches.groups[key] = g
-		}
-		switch {
-		case processed:
-			g.processed++
-			if g.seen == nil || c.Received < g.seen.Received {
-				g.seen = c
-			}
-		default:
-			g.refused++
-			g.first = cmp.Or(g.first, c)
-		}
-	}
-	place := c.Object + " " + c.Batch.Operation
+	var listed []string
 	if ops := t.operations[c.Object]; ops != nil {
-		listed := ops.Operations()
-		if Accepts(listed, c.Batch.Operation) {
-			note("advertised", place)
+		listed = ops.Operations()
+	}
+	mirrored := c.Batch.Operation == rpc.OperationDelete || c.Batch.Operation == rpc.OperationUpsert
+	content := maphash.String(t.batches.seed, c.Object+"\x00"+c.Batch.Operation+"\x00"+string(c.params.Get("records").Raw))
+	for name, is := range map[string]bool{
+		"advertised": Accepts(listed, c.Batch.Operation),
+		"mirror":     mirrored && slices.Contains(listed, rpc.OperationMirror),
+		"one":        c.Records == 1,
+		"full":       t.speed != nil && int64(c.Records) == t.speed.MaximumBatchSize,
+		"twice":      len(c.Batch.sent) < len(c.Batch.Keys),
+		"again":      t.batches.contents[content],
+	} {
+		if is {
+			t.batches.count(name+"\x00"+c.Object+" "+c.Batch.Operation, c, processed)
 		}
-		if slices.Contains(listed, rpc.OperationMirror) && (c.Batch.Operation == rpc.OperationDelete || c.Batch.Operation == rpc.OperationUpsert) {
-			note("mirror", place)
+	}
+	if known := t.batches.contents; processed && !known[content] {
+		if len(known) >= mostContents {
+			clear(known)
 		}
+		known[content] = true
 	}
-	if c.Records == 1 {
-		note("one", place)
-	}
-	if v := t.speed; v != nil && int64(c.Records) == v.MaximumBatchSize {
-		note("full", place)
-	}
-	if c.repeats() {
-		note("twice", place)
-	}
-	t.keepContent(c, processed, func() { note("again", place) })
 }
 
-// keepContent knows a batch again that was processed before.
-func (t *Traffic) keepContent(c *Call, processed bool, again func()) {
-	var h maphash.Hash
-	h.SetSeed(t.batches.seed)
-	_, _ = h.WriteString(c.Object + "\x00" + c.Batch.Operation + "\x00")
-	_, _ = h.Write(c.params.Get("records").Raw)
-	sum := h.Sum64()
-	if t.batches.contents[sum] {
-		again()
+// count counts a batch of a kind.
+func (b *batches) count(of string, c *Call, processed bool) {
+	g := b.groups[of]
+	if g == nil {
+		if len(b.groups) >= mostKept {
+			return
+		}
+		g = &kind{}
+		b.groups[of] = g
+	}
+	if !processed {
+		g.refused++
+		g.first = cmp.Or(g.first, c)
 		return
 	}
-	if processed {
-		if len(t.batches.contents) >= mostContents {
-			clear(t.batches.contents)
-		}
-		t.batches.contents[sum] = true
+	g.processed++
+	if g.seen == nil || c.Received < g.seen.Received {
+		g.seen = c
 	}
 }
 
@@ -125,22 +106,21 @@ func (t *Traffic) processed(j *judge, of string) (out []Verdict) {
 		if name, _, _ := strings.Cut(key, "\x00"); name != of {
 			continue
 		}
+		v := Verdict{Check: j.check, Call: g.first, Look: &Look{}, Looked: 1}
+		were := quantity.Verb(g.refused, "was", "were")
 		switch {
 		case g.processed > 0:
-			v := t.judge(j, g.seen)
-			v.Looked = g.processed
-			if g.refused > 0 {
-				v.Look.note("%d of %s of %s %s refused as a whole", g.refused, quantity.Count(g.refused+g.processed, "batch"), g.seen.Batch.Operation, quantity.Verb(g.refused, "was", "were"))
+			v = t.judge(j, g.seen)
+			if v.Looked = g.processed; g.refused > 0 {
+				v.Look.note("%d of %s of %s %s refused as a whole", g.refused, quantity.Count(g.refused+g.processed, "batch"), g.seen.Batch.Operation, were)
 			}
-			out = append(out, v)
 		case g.refused >= leastRefused:
-			v := t.judge(j, g.first)
-			v.Look.note("%s %s refused as a whole, and none was processed", quantity.Count(g.refused, "batch"), quantity.Verb(g.refused, "was", "were"))
-			out = append(out, v)
+			v = t.judge(j, g.first)
+			v.Look.note("%s %s refused as a whole, and none was processed", quantity.Count(g.refused, "batch"), were)
 		default:
-			out = append(out, Verdict{Check: j.check, Call: g.first, Look: &Look{}, Looked: 1,
-				Undecided: "one batch was refused as a whole, and there was no other: " + g.first.Short()})
+			v.Undecided = "one batch was refused as a whole, and there was no other: " + g.first.Short()
 		}
+		out = append(out, v)
 	}
 	return out
 }

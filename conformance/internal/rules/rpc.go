@@ -13,62 +13,77 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/quantity"
+	"github.com/destkit/destkit/openapi"
 )
 
 // rpcGroup judges the envelopes of JSON-RPC (spec 4.2).
-func rpcGroup() group {
-	g := group{claims: map[string]Claim{
-		"every reply is one JSON value in UTF-8":           oneJSONValue,
-		"every reply is an object":                         someCame(isObject),
-		"every reply is an error that answers its request": someCame(isErrorReply),
-		"every reply has a result":                         each(HasResult),
-		`every reply has "result" or "error"`:              each(hasEither),
-		`every reply has not both "result" and "error"`:    each(notBoth),
-		"every reply has an object as result":              each(objectResult),
-		`every reply has "jsonrpc" equal to "2.0"`:         each(saysVersion),
-		"every reply has the id of its request":            each(SameID),
-		"every reply has unique keys":                      each(uniqueKeys),
-		"no reply has a result":                            each(noResult),
-		"every error has an integer code and a message":    each(codeAndMessage),
-		"every error has the code -32700 and a null id":    each(errorWithCode("-32700", true)),
-		"every error has the code -32600":                  each(errorWithCode("-32600", false)),
-		"every error has the code -32601":                  each(errorWithCode("-32601", false)),
-
-		"it is noted which extra top-level keys the replies have": notesExtraKeys,
-		"it is noted how each body is answered":                   notesAnswers,
-	}, rules: map[string]*rule{}}
+func rpcGroup(g ruleset) map[string]Claim {
 	g.on(answers, "RPC-017")
 	g.on(called, "RPC-001", "RPC-002", "RPC-004", "RPC-005", "RPC-006", "RPC-007", "RPC-014", "RPC-015")
 	g.on(func(c *Call) bool {
-		// A library that could not read the request answers with a null id.
+		// A library that could not read a request outside the schema answers with a null id.
 		unread := c.IsError() && c.Member("id").Is(wire.Null)
-		return good(c) && (!unread || !c.odd()) || answers(c) && c.form == badParams && !unread
+		return good(c) && (!unread || c.known() && openapi.ValidateParams(c.Method, Sample(c.params.Raw)) == nil) ||
+			answers(c) && c.form == badParams && !unread
 	}, "RPC-003")
-	unknown := func(c *Call) bool { return good(c) && !c.known() && c.almost() == "" }
+	unknown := func(c *Call) bool { return good(c) && !c.known() && !c.almostKnown() }
 	g.on(unknown, "RPC-008")
 	g.on(func(c *Call) bool { return unknown(c) && ordinaryName.MatchString(c.Method) }, "RPC-009")
-	g.on(func(c *Call) bool { return good(c) && c.almost() != "" }, "RPC-019")
+	g.on(func(c *Call) bool { return good(c) && c.almostKnown() }, "RPC-019")
 	g.on(func(c *Call) bool { return answers(c) && c.form == noJSON && c.badBody }, "RPC-010")
 	g.on(func(c *Call) bool {
 		return answers(c) && c.form == noEnvelope && (!c.request.Get("method").Is(wire.String) || c.Method != "")
 	}, "RPC-011")
 	g.on(func(c *Call) bool { return answers(c) && c.form == badParams && c.known() }, "RPC-012")
 	g.on(func(c *Call) bool { return answers(c) && (c.form == notObject || c.form == noID) }, "RPC-018")
-	return g
+	return map[string]Claim{
+		"every reply is one JSON value in UTF-8": oneJSONValue,
+		"every reply is an object": someCame(expects("a JSON object",
+			func(r *reply) bool { return r.Doc() == nil || r.Doc().Is(wire.Object) })),
+		"every reply is an error that answers its request": someCame(isErrorReply),
+		"every reply has a result":                         each(expects("a result", func(r *reply) bool { return r.Result() != nil })),
+		`every reply has "result" or "error"`: each(expects(`a member "result" or "error"`,
+			func(r *reply) bool {
+				return !r.Doc().Is(wire.Object) || r.Member("result") != nil || r.Member("error") != nil
+			})),
+		`every reply has not both "result" and "error"`: each(notBoth),
+		"every reply has an object as result": each(expects(`"result" as a JSON object`,
+			func(r *reply) bool { return r.Member("result") == nil || r.Member("result").Is(wire.Object) })),
+		// RPC-005 and the rule of the call judge what is no envelope.
+		`every reply has "jsonrpc" equal to "2.0"`: each(expects(`"jsonrpc":"2.0" as a string`,
+			func(r *reply) bool { return !r.Enveloped() || text(r.Member("jsonrpc")) == rpc.Version })),
+		"every reply has the id of its request":         each(SameID),
+		"every reply has unique keys":                   each(uniqueKeys),
+		"no reply has a result":                         each(noResult),
+		"every error has an integer code and a message": each(codeAndMessage),
+		"every error has the code -32700 and a null id": each(expects(`an error with the code -32700 and "id":null`,
+			func(r *reply) bool { return hasCode(r, "-32700") && r.Member("id").Is(wire.Null) })),
+		"every error has the code -32600": each(expects("an error with the code -32600", func(r *reply) bool { return hasCode(r, "-32600") })),
+		"every error has the code -32601": each(expects("an error with the code -32601", func(r *reply) bool { return hasCode(r, "-32601") })),
+
+		"it is noted which extra top-level keys the replies have": notesExtraKeys,
+		"it is noted how each body is answered": func(l *Look) error {
+			for _, r := range l.Replies {
+				l.note("reply to %s: %s", foreign.Clip(string(r.Request), 60), r.Short())
+			}
+			return nil
+		},
+	}
 }
 
-// ordinaryName is the form of a method that is known or not; another one may be refused
-// for its form.
+// ordinaryName is the form of a method that is not refused for its form.
 var ordinaryName = regexp.MustCompile(`^[A-Za-z_]{1,64}$`)
+
+// hasCode reports whether a reply is an error with a code.
+func hasCode(r *reply, code string) bool { return r.IsError() && r.ErrorCode() == code }
 
 // someCame is each, of a look in which one reply at least came to its end.
 func someCame(claim replyClaim) Claim {
 	return func(l *Look) error {
-		err := l.every(l.Replies, claim)
-		if err == nil && !slices.ContainsFunc(l.Replies, func(r *reply) bool { return r.OK() && len(r.Body) > 0 }) {
-			return inconclusive("", "no complete reply came")
+		if err := l.every(l.Replies, claim); err != nil {
+			return err
 		}
-		return err
+		return l.heldBy(slices.ContainsFunc(l.Replies, func(r *reply) bool { return r.OK() && len(r.Body) > 0 }), "no complete reply came")
 	}
 }
 
@@ -90,63 +105,26 @@ func oneJSONValue(l *Look) error {
 
 var noJSONWord = regexp.MustCompile(`^-?(?:NaN|Infinity|undefined|None|True|False)\b`)
 
+// oneValue leaves an incomplete or empty response to others.
 func oneValue(r *reply) (string, string) {
 	const expected = "one JSON value encoded as UTF-8, with nothing before or after it"
-	if r.Doc() != nil {
+	switch {
+	case r.Doc() != nil || !r.OK() || len(r.Body) == 0:
 		return "", ""
-	}
-	if !r.OK() || len(r.Body) == 0 {
-		return "", "" // an incomplete or empty response is judged elsewhere
-	}
-	if !utf8.Valid(r.Body) {
+	case !utf8.Valid(r.Body):
 		return expected, "the body is not valid UTF-8: " + r.Short()
-	}
-	var bad *wire.SyntaxError
-	if errors.As(r.DocErr, &bad) {
-		return expected, fmt.Sprintf("%s: %s", bad.Error(), r.Short())
 	}
 	return expected, fmt.Sprintf("%v: %s", r.DocErr, r.Short())
 }
 
-func isObject(r *reply) (string, string) {
-	if r.Doc() != nil && r.Doc().Kind != wire.Object {
-		return "a JSON object", r.Short()
-	}
-	return "", ""
-}
-
-func hasEither(r *reply) (string, string) {
-	if r.Doc() != nil && r.Doc().Kind == wire.Object && r.Member("result") == nil && r.Member("error") == nil {
-		return `a member "result" or "error"`, r.Short()
-	}
-	return "", ""
-}
-
 func notBoth(r *reply) (string, string) {
-	if r.Member("result") == nil || r.Member("error") == nil {
+	switch {
+	case r.Member("result") == nil || r.Member("error") == nil:
 		return "", ""
-	}
-	if r.Member("error").Kind == wire.Null {
+	case r.Member("error").Is(wire.Null):
 		return `"result" alone; a null "error" beside it is present all the same: leave it out`, r.Short()
 	}
 	return `"result" or "error", never both`, r.Short()
-}
-
-func objectResult(r *reply) (string, string) {
-	if n := r.Member("result"); n != nil && n.Kind != wire.Object {
-		return `"result" as a JSON object`, r.Short()
-	}
-	return "", ""
-}
-
-func saysVersion(r *reply) (string, string) {
-	if !r.Enveloped() { // RPC-005 and the rule of the call judge what is none
-		return "", ""
-	}
-	if n := r.Member("jsonrpc"); n == nil || n.Kind != wire.String || n.Text != rpc.Version {
-		return `"jsonrpc":"2.0" as a string`, r.Short()
-	}
-	return "", ""
 }
 
 // SameID is the claim that a reply has the id of its request.
@@ -156,113 +134,78 @@ func SameID(r *reply) (string, string) {
 	}
 	expected := "id " + string(values.Quote(foreign.Clip(r.ID, 80)))
 	n := r.Member("id")
-	switch {
-	case n == nil:
+	if n == nil {
 		return expected, "no id: " + r.Short()
-	case n.Kind != wire.String:
-		return expected, fmt.Sprintf("id %s, which is no string", foreign.Clip(string(n.Raw), 80))
 	}
-	return expected, fmt.Sprintf("id %s (%s were sent, %d came back)",
-		foreign.Clip(string(n.Raw), 80), quantity.Count(utf8.RuneCountInString(r.ID), "character"), utf8.RuneCountInString(n.Text))
+	got := "id " + foreign.Clip(string(n.Raw), 80)
+	if n.Kind != wire.String {
+		return expected, got + ", which is no string"
+	}
+	sent := quantity.Count(utf8.RuneCountInString(r.ID), "character")
+	return expected, fmt.Sprintf("%s (%s were sent, %d came back)", got, sent, utf8.RuneCountInString(n.Text))
 }
 
 func uniqueKeys(r *reply) (string, string) {
-	if r.Doc() != nil && len(r.Doc().Duplicates) > 0 {
-		return "each key once in its object", "twice: " + quantity.List(r.Doc().Duplicates) + " in " + r.Short()
+	if r.Doc() == nil || len(r.Doc().Duplicates) == 0 {
+		return "", ""
 	}
-	return "", ""
-}
-
-// HasResult is the claim that a reply has a result.
-func HasResult(r *reply) (string, string) {
-	if r.Result() == nil {
-		return "a result", r.Short()
-	}
-	return "", ""
+	return "each key once in its object", "twice: " + quantity.List(r.Doc().Duplicates) + " in " + r.Short()
 }
 
 func noResult(r *reply) (string, string) {
-	if r.Plain && r.Member("error") != nil {
+	switch {
+	case r.Plain && r.Member("error") != nil:
 		return "no protocol over plain http", r.Short()
-	}
-	if r.Member("result") != nil {
+	case r.Member("result") != nil:
 		return "no result", r.Short()
 	}
 	return "", ""
 }
 
+// isErrorReply takes a null id: a library that could not read the request answers so.
 func isErrorReply(r *reply) (string, string) {
-	const expected = "a JSON-RPC error with the id of the request"
+	actual := ""
 	if !r.IsError() {
-		return expected, r.Short()
+		actual = r.Short()
+	} else if !r.Member("id").Is(wire.Null) {
+		_, actual = SameID(r)
 	}
-	// A library that could not read the request answers with a null id.
-	if n := r.Member("id"); n != nil && n.Kind == wire.Null {
-		return "", ""
-	}
-	if _, actual := SameID(r); actual != "" {
-		return expected, actual
-	}
-	return "", ""
+	return "a JSON-RPC error with the id of the request", actual
 }
 
 func codeAndMessage(r *reply) (string, string) {
-	e := r.Member("error")
-	if e == nil || r.Member("result") != nil {
-		return "", ""
-	}
 	const expected = `"error" as an object with an integer "code" and a non-empty string "message"`
-	if e.Kind != wire.Object {
-		return expected, r.Short()
-	}
-	code, message := e.Get("code"), e.Get("message")
+	e := r.Member("error")
 	switch {
-	case code == nil || code.Kind != wire.Number || strings.ContainsAny(string(code.Raw), ".eE"):
+	case e == nil || r.Member("result") != nil:
+		return "", ""
+	case !e.Is(wire.Object):
+		return expected, r.Short()
+	case !e.Get("code").IsInteger():
 		return expected, "the code is no integer: " + r.Short()
-	case message == nil || message.Kind != wire.String || strings.TrimSpace(message.Text) == "":
+	case strings.TrimSpace(text(e.Get("message"))) == "":
 		return expected, "the message is missing, empty or no string: " + r.Short()
 	}
 	return "", ""
 }
 
-func errorWithCode(code string, nullID bool) replyClaim {
-	expected := "an error with the code " + code
-	if nullID {
-		expected += ` and "id":null`
-	}
-	return func(r *reply) (string, string) {
-		c, id := r.Member("error").Get("code"), r.Member("id")
-		if !r.IsError() || c == nil || string(c.Raw) != code || nullID && !id.Is(wire.Null) {
-			return expected, r.Short()
-		}
-		return "", ""
-	}
-}
-
 func notesExtraKeys(l *Look) error {
 	known := []string{"jsonrpc", "id", "result", "error"}
-	var extra []string
+	own := len(known)
 	for _, r := range l.Replies {
 		if r.Doc() == nil {
 			continue
 		}
 		for _, m := range r.Doc().Members {
-			if !slices.Contains(known, m.Name) && !slices.Contains(extra, m.Name) {
-				extra = append(extra, m.Name)
+			if !slices.Contains(known, m.Name) {
+				known = append(known, m.Name)
 			}
 		}
 	}
-	if len(extra) == 0 {
+	if len(known) == own {
 		l.note("replies have no extra top-level keys")
 		return nil
 	}
-	l.note("replies have extra top-level keys, which the service ignores: %s", quantity.List(extra))
-	return nil
-}
-
-func notesAnswers(l *Look) error {
-	for _, r := range l.Replies {
-		l.note("reply to %s: %s", foreign.Clip(string(r.Request), 60), r.Short())
-	}
+	l.note("replies have extra top-level keys, which the service ignores: %s", quantity.List(known[own:]))
 	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
-	"net/http"
 	"slices"
 	"strconv"
 	"sync/atomic"
@@ -29,7 +28,8 @@ type Traffic struct {
 	limits             []*Call // at which the header of the rate limit changed
 	rateLimit          int64
 	pace               pace
-	callers            callers
+	authorized         string // the latest Authorization that was accepted
+	callers            map[string]*caller
 	batches            batches
 	handshake          atomic.Pointer[Handshake] // the latest
 }
@@ -38,20 +38,17 @@ type Traffic struct {
 type pace struct {
 	recent  [128]span
 	at      int
-	seconds [4]countedSecond
-}
-
-// callers are those that were let in.
-type callers struct {
-	authorized string // the latest Authorization that was accepted
-	accepted   map[string]*access
+	seconds [4]struct { // what was sent within one second
+		at             int64
+		calls, records int
+	}
 }
 
 // New judges by the rules of these checks.
 func New(terms Terms, checks []*conformance.Check) (*Traffic, error) {
 	terms.finders = map[string]*wire.Redactor{}
 	t := &Traffic{
-		Terms: terms, fields: map[string]*Call{}, operations: map[string]*Call{}, callers: callers{accepted: map[string]*access{}},
+		Terms: terms, fields: map[string]*Call{}, operations: map[string]*Call{}, callers: map[string]*caller{},
 		batches: batches{groups: map[string]*kind{}, contents: map[uint64]bool{}, seed: maphash.MakeSeed()},
 	}
 	for _, c := range checks {
@@ -60,16 +57,15 @@ func New(terms Terms, checks []*conformance.Check) (*Traffic, error) {
 			continue
 		}
 		j := &judge{check: c, rule: r}
-		wanted := c.Claims()
-		if r.claims != nil {
-			wanted = r.claims
+		sentences := r.claims
+		if sentences == nil {
+			sentences = c.Claims()
 		}
-		for _, sentence := range wanted {
-			claim := claims[sentence]
-			if claim == nil {
+		for _, sentence := range sentences {
+			if claims[sentence] == nil {
 				return nil, fmt.Errorf("judge %s: no rule says that %s", c.ID, sentence)
 			}
-			j.claims = append(j.claims, claim)
+			j.claims = append(j.claims, claims[sentence])
 		}
 		t.judges = append(t.judges, j)
 	}
@@ -91,8 +87,7 @@ func (t *Traffic) See(c *Call) (out []Verdict) {
 func (t *Traffic) judge(j *judge, c *Call) Verdict {
 	l := &Look{Terms: t.Terms, Replies: []*reply{c.reply}}
 	if c.Batch != nil {
-		l.Batches = []*Batch{c.Batch}
-		l.Latest = l.Batches
+		l.Batches, l.Latest = []*Batch{c.Batch}, []*Batch{c.Batch}
 	}
 	if j.rule.with != nil {
 		j.rule.with(t, c, l)
@@ -104,14 +99,10 @@ func (t *Traffic) judge(j *judge, c *Call) Verdict {
 func (j *judge) puts(l *Look, c *Call) Verdict {
 	v := Verdict{Check: j.check, Call: c, Look: l, Looked: 1}
 	for _, claim := range j.claims {
-		err := claim(l)
-		if undecided, is := errors.AsType[*Undecided](err); is {
-			v.Undecided = undecided.Reason
-			if len(l.Breaches) == 0 {
-				return v
+		if err := claim(l); err != nil {
+			if undecided, is := errors.AsType[*Undecided](err); is {
+				v.Undecided = undecided.Reason
 			}
-		}
-		if err != nil {
 			break
 		}
 	}
@@ -140,8 +131,8 @@ func (t *Traffic) RateLimit() int64 { return t.rateLimit }
 // Results counts the results of all batches.
 func (t *Traffic) Results() int { return t.batches.results }
 
-// access is what became of the calls of one caller.
-type access struct {
+// caller is what became of the calls of one.
+type caller struct {
 	methods map[string]bool  // that gave a result
 	heard   map[string]bool  // that gave another answer than a refusal
 	refused map[string]*Call // the first, by method
@@ -149,12 +140,6 @@ type access struct {
 }
 
 type span struct{ from, to time.Time }
-
-// countedSecond counts what was sent within one second.
-type countedSecond struct {
-	at             int64
-	calls, records int
-}
 
 // Bounds of what is kept.
 const (
@@ -182,7 +167,9 @@ func (t *Traffic) keep(c *Call) {
 	}
 	t.keepAccess(c)
 	if c.Batch != nil {
-		t.forgetNewFields(c)
+		if known := t.fields[c.Object]; known != nil && c.addsFields(known) {
+			delete(t.fields, c.Object)
+		}
 		t.keepBatch(c)
 		return
 	}
@@ -206,54 +193,43 @@ func (t *Traffic) keep(c *Call) {
 	}
 }
 
-// forgetNewFields: a field that is created on write makes another schema.
-func (t *Traffic) forgetNewFields(c *Call) {
-	known := t.fields[c.Object]
-	if known == nil {
-		return
-	}
-	names := Texts(known.Items("fields"), "field_api_name")
-	for _, m := range c.params.Get("sync_plan", "schema").Members {
-		if !slices.Contains(names, m.Name) {
-			delete(t.fields, c.Object)
-			return
-		}
-	}
+// addsFields reports whether a batch names fields that are not listed: they may be created on write.
+func (c *Call) addsFields(listed *Call) bool {
+	names := Texts(listed.Items("fields"), "field_api_name")
+	return slices.ContainsFunc(c.params.Get("sync_plan", "schema").Members, func(m wire.Member) bool { return !slices.Contains(names, m.Name) })
 }
 
 func (t *Traffic) keepAccess(c *Call) {
 	if !c.known() || c.auth == "" || !c.Ended() {
 		return
 	}
-	a := t.callers.accepted[c.auth]
+	a := t.callers[c.auth]
 	if a == nil {
-		if len(t.callers.accepted) >= mostCallers {
+		if len(t.callers) >= mostCallers {
 			return
 		}
-		a = &access{methods: map[string]bool{}, heard: map[string]bool{}, refused: map[string]*Call{}}
-		t.callers.accepted[c.auth] = a
+		a = &caller{methods: map[string]bool{}, heard: map[string]bool{}, refused: map[string]*Call{}}
+		t.callers[c.auth] = a
 	}
 	switch {
 	case c.Result() != nil:
 		a.methods[c.Method], a.latest = true, c.Started
-		t.callers.authorized = c.auth
-	case c.Status == http.StatusUnauthorized || c.Status == http.StatusForbidden:
+		t.authorized = c.auth
+	case forbidden(c.reply):
 		a.refused[c.Method] = cmp.Or(a.refused[c.Method], c)
 	default:
 		a.heard[c.Method] = true
 	}
 }
 
-// admitted reports whether the caller of an exchange was let in before, so that an error
-// is not about who it is.
+// admitted reports whether the caller was let in before: an error is not about who it is.
 func (t *Traffic) admitted(c *Call) bool {
-	if c.Status == http.StatusUnauthorized || c.Status == http.StatusForbidden {
-		return false
-	}
-	if c.auth == "" {
-		return t.callers.authorized == ""
-	}
-	a := t.callers.accepted[c.auth]
+	return !forbidden(c.reply) && (c.auth == "" && t.authorized == "" || t.answered(c.auth))
+}
+
+// answered reports whether a caller has got a result.
+func (t *Traffic) answered(auth string) bool {
+	a := t.callers[auth]
 	return a != nil && len(a.methods) > 0
 }
 
@@ -262,16 +238,15 @@ func (t *Traffic) countSecond(c *Call) {
 	now := c.Started.Unix()
 	s := &t.pace.seconds[now&3]
 	if s.at != now {
-		*s = countedSecond{at: now}
+		s.at, s.calls, s.records = now, 0, 0
 	}
 	s.calls++
 	s.records += c.Records
 }
 
-// calm reports whether callers stayed clearly below what the endpoint declares, so
-// that a refusal for the rate has no cause in them.
+// calm reports whether callers stayed clearly below what the endpoint declares.
 func (t *Traffic) calm(c *Call) bool {
-	limit := t.rateLimit
+	limit := float64(t.rateLimit)
 	if limit < 1 {
 		limit = DefaultRateLimit
 	}
@@ -280,10 +255,8 @@ func (t *Traffic) calm(c *Call) bool {
 	}
 	now := c.Started.Unix()
 	for _, s := range t.pace.seconds {
-		if s.at < now-1 || s.at > now {
-			continue
-		}
-		if float64(s.calls+1) > 0.9*float64(limit) || float64(s.records+c.Records) > 0.9*float64(t.speed.MaximumRecordsPerSecond) {
+		if s.at >= now-1 && s.at <= now &&
+			(float64(s.calls+1) > 0.9*limit || float64(s.records+c.Records) > 0.9*float64(t.speed.MaximumRecordsPerSecond)) {
 			return false
 		}
 	}
@@ -294,8 +267,8 @@ func (t *Traffic) calm(c *Call) bool {
 func (t *Traffic) besides(c *Call) int {
 	n := 0
 	from, to := c.Started, c.Started.Add(c.Total)
-	for i := range t.pace.recent {
-		if s := &t.pace.recent[i]; s.to.After(from) && s.from.Before(to) {
+	for _, s := range t.pace.recent[:] {
+		if s.to.After(from) && s.from.Before(to) {
 			n++
 		}
 	}

@@ -1,6 +1,19 @@
+// Package values makes what a run sends: ordinary values of each declared type, keys that carry
+// the run, and the values that show what an endpoint does to a value on its way. It reads the
+// difference between a value that was sent and the one that is stored. It makes no call, and
+// leaves to others which record carries a value and what a difference breaks.
 package values
 
-import "regexp"
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+
+	"github.com/destkit/destkit/internal/lists"
+	"github.com/destkit/destkit/internal/quantity"
+)
 
 // Class is what became of a value that was sent.
 type Class string
@@ -44,10 +57,7 @@ var hashed = regexp.MustCompile(`^(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}|[0-9
 
 // Cause is the possible cause of a class and its fix, "" for Other and Older: what a
 // check says of itself, or what calls have shown, is better there.
-func (c Class) Cause() (cause, fix string) {
-	said := causes[c]
-	return said[0], said[1]
-}
+func (c Class) Cause() (cause, fix string) { return causes[c][0], causes[c][1] }
 
 var causes = map[Class][2]string{
 	Absent:         {"the field is not written, or the read-back hook does not select it.", "write every field of the plan and show it in the hook; a field that the hook cannot show is named in \"hidden\" of the fixtures."},
@@ -76,4 +86,38 @@ var causes = map[Class][2]string{
 	OtherField:     {"values are assigned by position, not by name.", "read each value by the name of its field."},
 	OtherRecord:    {"the values of another record are written into it: a variable is shared by records or by calls at the same time, or the condition of a statement reaches more than its record.", "keep the values of a record in it."},
 	Hidden:         {"the field is stored as a hash or masked, which a read-back cannot compare.", "name the field in \"hidden\" of the fixtures, or in \"hidden\" of the hook's reply."},
+}
+
+// asArray compares lists as a whole, with the list before, and item by item.
+func asArray(p Pair) Difference {
+	var sent, stored, before []json.RawMessage
+	if !p.Field.Array || json.Unmarshal(p.Sent, &sent) != nil {
+		return Difference{}
+	}
+	if json.Unmarshal(p.Stored, &stored) != nil {
+		return Difference{Class: Retyped, How: "it is no list"}
+	}
+	if p.Before != nil {
+		_ = json.Unmarshal(p.Before, &before) // else nothing was there
+	}
+	a, b, old := lists.Of(sent, Text), lists.Of(stored, Text), lists.Of(before, Text)
+	sorted := func(texts []string) []string { return slices.Sorted(slices.Values(texts)) }
+	count := fmt.Sprintf("%s of %d", quantity.Count(len(b), "item"), len(a))
+	d := firstOf([]sign{
+		{len(b) > len(a) && len(old) > 0 && (slices.Equal(b, slices.Concat(old, a)) || slices.Equal(b, slices.Concat(a, old))),
+			Added, "its items stand next to those from before"},
+		{len(b) > len(a) && len(old) == len(b) && slices.Equal(b, slices.Concat(a, old[len(a):])),
+			Added, "what the list before was longer is still there"},
+		{len(a) == len(b) && slices.Equal(sorted(a), sorted(b)), ItemsUnordered, "its items are in another order"},
+		{len(b) < len(a) && slices.Equal(sorted(b), slices.Compact(sorted(a))), ItemsUnordered, "its repetitions are gone"},
+		{len(a) != len(b), Items, count},
+	})
+	item := p.Field
+	item.Array = false
+	for i := 0; d.Class == "" && i < len(a); i++ {
+		if one := Classify(Pair{Field: item, Sent: sent[i], Stored: stored[i]}); one.Class != Equal {
+			d = Difference{Class: one.Class, How: fmt.Sprintf("item %d: %s", i+1, one.How)}
+		}
+	}
+	return cmp.Or(d, Difference{Class: Items, How: count})
 }

@@ -1,9 +1,12 @@
 package values
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"html"
+	"maps"
 	"math/big"
 	"slices"
 	"strings"
@@ -15,8 +18,7 @@ import (
 	"github.com/destkit/destkit/internal/quantity"
 )
 
-// Pair is a value that was sent, the one that is stored, and what could be there
-// instead by mistake.
+// Pair is a value that was sent, the one that is stored, and what could be there by mistake.
 type Pair struct {
 	Field   rpc.Field
 	Sent    json.RawMessage
@@ -33,24 +35,41 @@ type Difference struct {
 	Note  string // a loss that published text tolerates, where the class is Equal
 }
 
+// sign is what a difference can be, and whether it looks so.
+type sign struct {
+	shown bool
+	class Class
+	how   string
+}
+
+// firstOf is what the first sign says that is shown; without a class where none is.
+func firstOf(signs []sign) Difference {
+	for _, s := range signs {
+		if s.shown {
+			return Difference{Class: s.class, How: s.how}
+		}
+	}
+	return Difference{}
+}
+
 // Classify reads a pair.
 func Classify(p Pair) Difference {
-	if p.Stored == nil {
-		if isNull(p.Sent) {
-			return Difference{Class: Equal} // hooks may leave null fields out
-		}
+	switch {
+	case p.Stored == nil && isNull(p.Sent): // hooks may leave null fields out
+		return Difference{Class: Equal}
+	case p.Stored == nil:
 		return Difference{Class: Absent, How: "the field is missing"}
 	}
-	same, note := hook.SameValue(p.Field, p.Sent, p.Stored)
-	if same {
+	if same, note := hook.SameValue(p.Field, p.Sent, p.Stored); same {
 		return Difference{Class: Equal, Note: note}
 	}
-	for _, reading := range []func(Pair) (Difference, bool){older, lostNull, added, asTransform, ofAnother, asArray, asText, asNumber, asTime, asType} {
-		if d, ok := reading(p); ok {
+	for _, reading := range []func(Pair) Difference{older, lostNull, added, asTransform, ofAnother, asArray, asText, asNumber, asTime} {
+		if d := reading(p); d.Class != "" {
 			return d
 		}
 	}
-	return Difference{Class: Other}
+	a, b := kindOf(p.Sent), kindOf(p.Stored)
+	return firstOf([]sign{{a != b, Retyped, "it is " + b + ", not " + a}, {true, Other, ""}})
 }
 
 func isNull(raw json.RawMessage) bool { return strings.TrimSpace(string(raw)) == "null" }
@@ -60,49 +79,54 @@ func same(f rpc.Field, a, b json.RawMessage) bool {
 	return ok
 }
 
-func older(p Pair) (Difference, bool) {
+func older(p Pair) Difference {
 	if p.Before == nil || !same(p.Field, p.Before, p.Stored) || same(p.Field, p.Before, p.Sent) {
-		return Difference{}, false
+		return Difference{}
 	}
 	if p.Before = nil; Text(p.Stored) != "0" {
 		// A value that was cut to the limit before is cut to it again.
 		if d := Classify(p); d.Class == Clamped || d.Class == Overflown {
-			return d, true
+			return d
 		}
 	}
-	return Difference{Class: Older, How: "as before"}, true
+	return Difference{Class: Older, How: "as before"}
 }
 
-func lostNull(p Pair) (Difference, bool) {
+func lostNull(p Pair) Difference {
 	if !isNull(p.Sent) {
-		return Difference{}, false
+		return Difference{}
 	}
-	switch text := Text(p.Stored); {
-	case p.Stored[0] == '"' && (strings.EqualFold(text, "null") || text == "None" || text == "nil" || text == "undefined"):
-		return Difference{Class: NullLost, How: "null became a text"}, true
-	case slices.Contains([]string{"", "0", "0.0", "false", "[]"}, text) || strings.HasPrefix(text, "1970-01-01") || strings.HasPrefix(text, "0001-01-01"):
-		return Difference{Class: NullLost, How: "null became the zero value of the type"}, true
-	}
-	return Difference{Class: NullLost, How: "null became a value"}, true
+	text := Text(p.Stored)
+	return firstOf([]sign{
+		{p.Stored[0] == '"' && (strings.EqualFold(text, "null") || slices.Contains([]string{"None", "nil", "undefined"}, text)),
+			NullLost, "null became a text"},
+		{slices.Contains([]string{"", "0", "0.0", "false", "[]"}, text) || firstDay(text), NullLost, "null became the zero value of the type"},
+		{true, NullLost, "null became a value"},
+	})
+}
+
+// firstDay reports whether a date or a moment is the first day of a calendar.
+func firstDay(text string) bool {
+	return strings.HasPrefix(text, "1970-01-01") || strings.HasPrefix(text, "0001-01-01") || strings.HasPrefix(text, "1900-01-01")
 }
 
 // added finds the old value in what is stored: a sum, or a text that grows.
-func added(p Pair) (Difference, bool) {
+func added(p Pair) Difference {
 	sent, before, stored := Text(p.Sent), Text(p.Before), Text(p.Stored)
 	if p.Field.Array || sent == "" || before == "" || isNull(p.Before) {
-		return Difference{}, false
+		return Difference{}
 	}
 	if p.Field.Type == rpc.TypeString {
-		end := strings.HasPrefix(stored, before) && strings.HasSuffix(stored, sent) && len(stored) >= len(before)+len(sent)
-		return Difference{Class: Added, How: "the old value, and behind it the one that was sent"}, end
+		grown := strings.HasPrefix(stored, before) && strings.HasSuffix(stored, sent) && len(stored) >= len(before)+len(sent)
+		return firstOf([]sign{{grown, Added, "the old value, and behind it the one that was sent"}})
 	}
 	a, b, sum := number(p.Sent), number(p.Before), number(p.Stored)
 	if a == nil || b == nil || sum == nil || a.Sign() == 0 || b.Sign() == 0 {
-		return Difference{}, false
+		return Difference{}
 	}
 	off := new(big.Rat).Sub(sum, new(big.Rat).Add(a, b)) // floating point adds a little
 	near := off.Sign() == 0 || p.Field.Type == rpc.TypeFloat && off.Abs(off).Cmp(sum.Abs(sum.Mul(sum, big.NewRat(1, 1e12)))) < 0
-	return Difference{Class: Added, How: "the sum of the old value and the one that was sent"}, near
+	return firstOf([]sign{{near, Added, "the sum of the old value and the one that was sent"}})
 }
 
 // number is that of a value; nil where it is none.
@@ -112,31 +136,22 @@ func number(raw json.RawMessage) *big.Rat {
 }
 
 // IsLimit reports whether a value is where a smaller type would cut a larger one.
-func IsLimit(raw json.RawMessage) bool {
-	n := number(raw)
-	return n != nil && isLimit(n)
-}
+func IsLimit(raw json.RawMessage) bool { return isLimit(number(raw)) }
 
 // asTransform finds the known change that makes one of the other.
-func asTransform(p Pair) (Difference, bool) {
+func asTransform(p Pair) Difference {
 	for _, t := range all {
 		if t.Type != kindOfField(p) {
 			continue
 		}
-		made := t.Apply(p.Sent)
-		if string(made) == string(p.Sent) || !alike(p, made) {
-			continue
+		if made := t.Apply(p.Sent); string(made) != string(p.Sent) && alike(p, made) {
+			return Difference{Class: t.Class, How: t.Says}
 		}
-		return Difference{Class: t.Class, How: t.Says}, true
 	}
-	if isNull(p.Stored) {
-		return Difference{Class: Null, How: "no value"}, true
-	}
-	return Difference{}, false
+	return firstOf([]sign{{isNull(p.Stored), Null, "no value"}})
 }
 
-// OfAll is the class of a known change that makes each of several stored values of one
-// field from the one that was sent; "" where there are fewer than two, or no such change.
+// OfAll is the class of a change that explains two or more values of one field; "" without one.
 func OfAll(pairs []Pair) Class {
 	if len(pairs) < 2 {
 		return ""
@@ -166,62 +181,41 @@ func alike(p Pair, made json.RawMessage) bool {
 	return same(p.Field, made, p.Stored) && !same(p.Field, made, p.Sent) || made[0] == p.Stored[0] && Text(made) == Text(p.Stored)
 }
 
-// ofAnother finds the stored value among those of other fields and other records. A
-// value that many fields could have shows nothing.
-func ofAnother(p Pair) (Difference, bool) {
+// ofAnother finds the stored value among those of other fields and records, if few have it.
+func ofAnother(p Pair) Difference {
 	text := Text(p.Stored)
 	if utf8.RuneCountInString(text) < 3 || text == "true" || text == "false" || p.Stored[0] == '[' {
-		return Difference{}, false
+		return Difference{}
 	}
-	var names []string
-	for name, raw := range p.Beside {
-		if name != p.Field.APIName && Text(raw) == text {
-			names = append(names, name)
+	for _, name := range slices.Sorted(maps.Keys(p.Beside)) {
+		if name != p.Field.APIName && Text(p.Beside[name]) == text {
+			return Difference{Class: OtherField, How: "the value of " + name}
 		}
 	}
-	if len(names) > 0 {
-		slices.Sort(names)
-		return Difference{Class: OtherField, How: "the value of " + names[0]}, true
-	}
-	if slices.ContainsFunc(p.Records, func(raw json.RawMessage) bool { return Text(raw) == text }) {
-		return Difference{Class: OtherRecord, How: "the value of another record"}, true
-	}
-	return Difference{}, false
+	another := slices.ContainsFunc(p.Records, func(raw json.RawMessage) bool { return Text(raw) == text })
+	return firstOf([]sign{{another, OtherRecord, "the value of another record"}})
 }
 
 // asText finds what texts have in common where no single transform explains them.
-func asText(p Pair) (Difference, bool) {
+func asText(p Pair) Difference {
 	if p.Field.Type != rpc.TypeString || p.Stored[0] != '"' || p.Sent[0] != '"' {
-		return Difference{}, false
+		return Difference{}
 	}
 	sent, stored := Text(p.Sent), Text(p.Stored)
 	n, all := utf8.RuneCountInString(stored), utf8.RuneCountInString(sent)
-	switch {
-	case stored == "":
-		return Difference{Class: Constant, How: "an empty text"}, true
-	case strings.HasPrefix(sent, stored):
-		return Difference{Class: Prefix, How: fmt.Sprintf("cut after %s of %d", quantity.Count(n, "character"), all)}, true
-	case strings.HasPrefix(sent, strings.TrimRight(stored, ".\u2026 ")) && n < all:
-		return Difference{Class: Prefix, How: "cut, with an ellipsis at its end"}, true
-	case hashed.MatchString(stored):
-		return Difference{Class: Hidden, How: "it looks like a hash"}, true
-	case strings.Trim(stored, "*\u2022xX") == "":
-		return Difference{Class: Hidden, How: "it is masked"}, true
-	case strings.EqualFold(sent, stored):
-		return Difference{Class: Case, How: "in another case"}, true
-	case html.UnescapeString(stored) == sent:
-		return Difference{Class: Escaped, How: "with HTML entities"}, true
-	case squeezed(sent) == squeezed(stored):
-		return Difference{Class: Trimmed, How: "with other spaces"}, true
-	case n == all && strings.ContainsAny(stored, "?\ufffd") && onlyReplaced(sent, stored):
-		return Difference{Class: Charset, How: "with another character in place of some"}, true
-	case subsequence(stored, sent):
-		return Difference{Class: Removed, How: fmt.Sprintf("%s of %d are gone", quantity.Count(all-n, "character"), all)}, true
-	}
-	return Difference{}, false
+	return firstOf([]sign{
+		{stored == "", Constant, "an empty text"},
+		{strings.HasPrefix(sent, stored), Prefix, fmt.Sprintf("cut after %s of %d", quantity.Count(n, "character"), all)},
+		{strings.HasPrefix(sent, strings.TrimRight(stored, ".\u2026 ")) && n < all, Prefix, "cut, with an ellipsis at its end"},
+		{hashed.MatchString(stored), Hidden, "it looks like a hash"},
+		{strings.Trim(stored, "*\u2022xX") == "", Hidden, "it is masked"},
+		{strings.EqualFold(sent, stored), Case, "in another case"},
+		{html.UnescapeString(stored) == sent, Escaped, "with HTML entities"},
+		{strings.Join(strings.Fields(sent), "") == strings.Join(strings.Fields(stored), ""), Trimmed, "with other spaces"},
+		{n == all && strings.ContainsAny(stored, "?\ufffd") && onlyReplaced(sent, stored), Charset, "with another character in place of some"},
+		{subsequence(stored, sent), Removed, fmt.Sprintf("%s of %d are gone", quantity.Count(all-n, "character"), all)},
+	})
 }
-
-func squeezed(s string) string { return strings.Join(strings.Fields(s), "") }
 
 func onlyReplaced(sent, stored string) bool {
 	a, b := []rune(sent), []rune(stored)
@@ -233,12 +227,8 @@ func onlyReplaced(sent, stored string) bool {
 	return true
 }
 
-// subsequence reports whether a text is another one with some of it taken out; of a
-// text that is much shorter that shows nothing.
+// subsequence reports whether a text is another one with less than half of it taken out.
 func subsequence(short, long string) bool {
-	if 2*len(short) < len(long) {
-		return false
-	}
 	rest := []rune(long)
 	for _, r := range short {
 		i := slices.Index(rest, r)
@@ -247,36 +237,31 @@ func subsequence(short, long string) bool {
 		}
 		rest = rest[i+1:]
 	}
-	return true
+	return 2*len(short) >= len(long)
 }
 
 // asNumber finds how far a number is from the one that was sent.
-func asNumber(p Pair) (Difference, bool) {
+func asNumber(p Pair) Difference {
 	if !slices.Contains([]string{rpc.TypeInteger, rpc.TypeDecimal, rpc.TypeFloat}, p.Field.Type) {
-		return Difference{}, false
+		return Difference{}
 	}
 	sent, stored := number(p.Sent), number(p.Stored)
 	if sent == nil || stored == nil {
-		return Difference{}, false
+		return Difference{}
 	}
-	quoted := p.Field.Type == rpc.TypeDecimal
-	switch off := new(big.Rat).Abs(new(big.Rat).Sub(sent, stored)); {
-	case off.Sign() == 0 && (p.Stored[0] == '"') != quoted:
-		return Difference{Class: Retyped, How: "it is " + kindOf(p.Stored)}, true
-	case overflows(sent, stored) != 0:
-		return Difference{Class: Overflown, How: fmt.Sprintf("the value modulo 2^%d", overflows(sent, stored))}, true
-	case stored.Sign() == 0:
-		return Difference{Class: Constant, How: "zero"}, true
-	case isLimit(stored) && stored.Cmp(sent) != 0 && (stored.Sign() > 0) == (sent.Cmp(stored) > 0):
-		return Difference{Class: Clamped, How: "the limit of a smaller type"}, true
-	case new(big.Rat).Mul(off, big.NewRat(1000, 1)).Cmp(new(big.Rat).Abs(sent)) < 0:
-		return Difference{Class: Rounded, How: fmt.Sprintf("rounded to %s", quantity.Count(digits(Text(p.Stored)), "digit"))}, true
-	}
-	return Difference{}, false
+	off, bits := new(big.Rat).Sub(sent, stored), overflows(sent, stored)
+	off.Abs(off)
+	return firstOf([]sign{
+		{off.Sign() == 0 && (p.Stored[0] == '"') != (p.Field.Type == rpc.TypeDecimal), Retyped, "it is " + kindOf(p.Stored)},
+		{bits != 0, Overflown, fmt.Sprintf("the value modulo 2^%d", bits)},
+		{stored.Sign() == 0, Constant, "zero"},
+		{isLimit(stored) && stored.Cmp(sent) != 0 && (stored.Sign() > 0) == (sent.Cmp(stored) > 0), Clamped, "the limit of a smaller type"},
+		{new(big.Rat).Mul(off, big.NewRat(1000, 1)).Cmp(new(big.Rat).Abs(sent)) < 0, Rounded,
+			"rounded to " + quantity.Count(digits(Text(p.Stored)), "digit")},
+	})
 }
 
-// overflows is the number of bits of a type whose overflow makes one integer of the
-// other, 0 where none does.
+// overflows is the bits of a type whose overflow makes one integer of the other, 0 for none.
 func overflows(sent, stored *big.Rat) int {
 	if !sent.IsInt() || !stored.IsInt() || sent.Cmp(stored) == 0 {
 		return 0
@@ -290,19 +275,18 @@ func overflows(sent, stored *big.Rat) int {
 	return 0
 }
 
-// isLimit reports whether a number is an end of a range: 2^n, 2^n-1, nines only, or one
-// digit and zeros.
+// isLimit reports whether a number ends a range: 2^n, 2^n-1, nines only, or one digit and zeros.
 func isLimit(r *big.Rat) bool {
+	if r == nil {
+		return false
+	}
 	text := strings.NewReplacer("-", "", ".", "").Replace(r.FloatString(2))
 	if whole := strings.TrimSuffix(text, "00"); len(text) > 4 && (strings.Trim(whole, "9") == "" || len(whole) > 3 && strings.Trim(whole[1:], "0") == "") {
 		return true
 	}
-	if !r.IsInt() {
-		return false
-	}
 	n := new(big.Int).Abs(r.Num())
 	up := new(big.Int).Add(n, big.NewInt(1))
-	return n.BitLen() > 7 && (n.TrailingZeroBits() == uint(n.BitLen()-1) || up.TrailingZeroBits() == uint(up.BitLen()-1))
+	return r.IsInt() && n.BitLen() > 7 && (n.TrailingZeroBits() == uint(n.BitLen()-1) || up.TrailingZeroBits() == uint(up.BitLen()-1))
 }
 
 // digits counts the significant digits of a number.
@@ -312,26 +296,19 @@ func digits(text string) int {
 }
 
 // asTime finds how far a date or a moment is from the one that was sent.
-func asTime(p Pair) (Difference, bool) {
-	if p.Field.Type != rpc.TypeDate && p.Field.Type != rpc.TypeDateTime || p.Stored[0] != '"' {
-		return Difference{}, false
-	}
+func asTime(p Pair) Difference {
 	sent, ok := Moment(Text(p.Sent))
 	stored, is := Moment(Text(p.Stored))
-	if !ok || !is {
-		return Difference{}, false
+	if p.Field.Type != rpc.TypeDate && p.Field.Type != rpc.TypeDateTime || p.Stored[0] != '"' || !ok || !is {
+		return Difference{}
 	}
-	off := stored.Sub(sent)
-	switch text := Text(p.Stored); {
-	case off == 0 || off.Abs() < time.Second && p.Field.Type == rpc.TypeDateTime:
-		return Difference{Class: Reformatted, How: "the same time in another notation"}, true
-	case strings.HasPrefix(text, "1970-01-01") || strings.HasPrefix(text, "0001-01-01") || strings.HasPrefix(text, "1900-01-01"):
-		return Difference{Class: Constant, How: "the first day of a calendar"}, true
-	}
-	if years := stored.Year() - sent.Year(); years != 0 && years%100 == 0 && sent.AddDate(years, 0, 0).Equal(stored) {
-		return Difference{Class: Century, How: fmt.Sprintf("in the year %d", stored.Year())}, true
-	}
-	return Difference{Class: Shifted, How: shift(off)}, true
+	off, years := stored.Sub(sent), stored.Year()-sent.Year()
+	return firstOf([]sign{
+		{off == 0 || off.Abs() < time.Second && p.Field.Type == rpc.TypeDateTime, Reformatted, "the same time in another notation"},
+		{firstDay(Text(p.Stored)), Constant, "the first day of a calendar"},
+		{years != 0 && years%100 == 0 && sent.AddDate(years, 0, 0).Equal(stored), Century, fmt.Sprintf("in the year %d", stored.Year())},
+		{true, Shifted, shift(off)},
+	})
 }
 
 func shift(off time.Duration) string {
@@ -340,43 +317,28 @@ func shift(off time.Duration) string {
 		where, off = "earlier", -off
 	}
 	const day = 24 * time.Hour
+	text := off.Round(time.Second).String()
 	switch {
 	case off%day == 0:
-		return quantity.Count(int(off/day), "day") + " " + where
+		text = quantity.Count(int(off/day), "day")
 	case off%time.Hour == 0:
-		return quantity.Count(int(off/time.Hour), "hour") + " " + where
+		text = quantity.Count(int(off/time.Hour), "hour")
 	}
-	return off.Round(time.Second).String() + " " + where
-}
-
-func asType(p Pair) (Difference, bool) {
-	if a, b := kindOf(p.Sent), kindOf(p.Stored); a != b {
-		return Difference{Class: Retyped, How: "it is " + b + ", not " + a}, true
-	}
-	return Difference{}, false
+	return text + " " + where
 }
 
 func kindOf(raw json.RawMessage) string {
-	switch raw = json.RawMessage(strings.TrimSpace(string(raw))); {
-	case len(raw) == 0 || raw[0] == 'n':
+	if raw = bytes.TrimSpace(raw); len(raw) == 0 {
 		return "null"
-	case raw[0] == '"':
-		return "a text"
-	case raw[0] == '[':
-		return "a list"
-	case raw[0] == '{':
-		return "an object"
-	case raw[0] == 't' || raw[0] == 'f':
-		return "a boolean"
 	}
-	return "a number"
+	kinds := map[byte]string{'n': "null", '"': "a text", '[': "a list", '{': "an object", 't': "a boolean", 'f': "a boolean"}
+	return cmp.Or(kinds[raw[0]], "a number")
 }
 
 // shownWhole is the longest text that is shown as it is.
 const shownWhole = 100
 
-// Apart shows two values so that they are told from each other: long texts from a
-// little before the place where they part.
+// Apart shows two values so that they are told apart: long ones from a little before they part.
 func Apart(sent, stored json.RawMessage) (string, string) {
 	a, b := []rune(string(sent)), []rune(string(stored))
 	if len(a) <= shownWhole && len(b) <= shownWhole {
@@ -393,16 +355,12 @@ func window(text []rune, at int) string {
 	if len(text) <= shownWhole {
 		return string(text)
 	}
-	from, to := max(0, at-20), min(len(text), at+40)
+	from, to, head, tail := at-20, min(len(text), at+40), string(text[:12])+"\u2026", ""
 	if from < 20 {
-		from = 0
-	}
-	out := string(text[from:to])
-	if from > 0 {
-		out = string(text[:12]) + "\u2026" + out
+		from, head = 0, ""
 	}
 	if to < len(text) {
-		out += "\u2026"
+		tail = "\u2026"
 	}
-	return out + " (" + quantity.Count(len(text), "character") + ")"
+	return head + string(text[from:to]) + tail + " (" + quantity.Count(len(text), "character") + ")"
 }

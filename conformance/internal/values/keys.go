@@ -1,20 +1,25 @@
 package values
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"hash/fnv"
 	"strconv"
 	"strings"
 	"sync"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/rawjson"
 )
 
 // DefaultKeyTemplate marks identifiers as those of a run.
 const DefaultKeyTemplate = "zz-conf-{run}-{check}-{n}"
 
-// Keys makes identifiers that carry the run, so that no one mistakes them for
-// data and clean-up can name them one by one.
+// Keys makes identifiers that carry the run, so that clean-up can name them one by one.
 type Keys struct {
 	Run, Template string
 	From, To      int64 // integer keys, both inclusive
@@ -61,8 +66,7 @@ func (k *Keys) NextRecord(check string) int {
 	return k.made[check] - 1
 }
 
-// NextInteger makes the next integer key, from the closed range of the run; false when
-// the range is used up.
+// NextInteger makes the next integer key; false when the closed range of the run is used up.
 func (k *Keys) NextInteger() (n int64, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -93,25 +97,18 @@ func (k *Keys) UnusedInteger() int64 {
 // OddKey is the n-th number beyond 2^53 of a run, which doubles cannot hold.
 func OddKey(run int64, n int) int64 { return 9007199254740993 + 2*(run*1000+int64(n)) }
 
-// KeyForms is the number of forms that a string identifier can take: as the
-// template says (an address where the field asks for one), an address, letters
-// and digits only, a UUID.
+// KeyForms is the number of forms of a string identifier: as the template says (an address
+// where the field asks for one), the other of these, letters and digits only, a UUID.
 const KeyForms = 4
 
 // FormOfKey writes a key in a form that strict endpoints take.
 func FormOfKey(f rpc.Field, text string, form int) string {
-	address := func() string { return text + "@example.com" }
 	switch form {
-	case 0:
-		if emailKey(f) {
-			return address()
+	case 0, 1:
+		if emailKey(f) == (form == 0) {
+			text += "@example.com"
 		}
 		return text
-	case 1:
-		if emailKey(f) {
-			return text
-		}
-		return address()
 	case 2:
 		return strings.ToLower(strings.ReplaceAll(text, "-", ""))
 	}
@@ -126,4 +123,67 @@ func HashOfKey(text []byte) (b [16]byte) {
 	h.Sum(b[:0])
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
 	return b
+}
+
+// special are the characters that end a key in a URL, a pattern, a statement, a page or a path.
+const special = `?#%&+;/\\'"<>_*[]`
+
+// AlikeKeys says in what two keys differ that many a system takes for one; "" for others.
+func AlikeKeys(a, b string) string {
+	spaces := func(s string) string { return strings.Join(strings.Fields(s), " ") }
+	wild := func(s string) string { // an underscore stands for any character in a pattern
+		return strings.Map(func(r rune) rune {
+			if r == '_' || unicode.IsLetter(r) {
+				return '_'
+			}
+			return r
+		}, s)
+	}
+	switch {
+	case a == b:
+		return ""
+	case strings.EqualFold(a, b):
+		return "in case only"
+	case spaces(a) == spaces(b):
+		return "in spaces only"
+	case Normalise(a) == Normalise(b):
+		return "in their Unicode form only"
+	case beforeSpecial(a, b) != 0:
+		return "behind a " + string(beforeSpecial(a, b)) + " only"
+	case strings.ContainsRune(a+b, '_') && wild(a) == wild(b):
+		return "where one has _ only"
+	}
+	return ""
+}
+
+// beforeSpecial is the character up to which two keys are the same, 0 without one.
+func beforeSpecial(a, b string) rune {
+	for i, r := range a {
+		if strings.ContainsRune(special, r) && r != '_' && len(b) > i && a[:i+1] == b[:i+1] {
+			return r
+		}
+	}
+	return 0
+}
+
+// Normalise brings a text into Unicode form NFC, as an endpoint may have done.
+func Normalise(s string) string { return norm.NFC.String(s) }
+
+// Quote writes a JSON string without HTML escapes.
+func Quote(s string) json.RawMessage {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(s) // a text always has a JSON form
+	return bytes.TrimRight(b.Bytes(), "\n")
+}
+
+// Text is a JSON string decoded, halves of surrogate pairs apart, or the JSON text of another value.
+func Text(raw json.RawMessage) string {
+	raw = bytes.TrimSpace(raw)
+	if len(raw) < 2 || raw[0] != '"' || raw[len(raw)-1] != '"' {
+		return string(raw)
+	}
+	text, _ := rawjson.Unescape(nil, raw[1:len(raw)-1])
+	return string(text)
 }

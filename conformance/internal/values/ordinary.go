@@ -1,9 +1,11 @@
 package values
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -27,8 +29,7 @@ func NewSeed(check, n int) Seed {
 // Version is the seed of other values under the same key.
 func (s Seed) Version(n int) Seed { return s/versions*versions + (s+Seed(n))%versions }
 
-// Maker makes ordinary values. Its numbers fit into 28 bits: what an ordinary
-// column takes.
+// Maker makes ordinary values, whose numbers fit into an ordinary column.
 type Maker struct {
 	run uint32 // runs that left records behind do not collide with later ones
 }
@@ -60,33 +61,27 @@ const (
 	Styles              // the number of styles
 )
 
-// Value makes the ordinary value of a field for a seed, as raw JSON. Values of
-// different seeds differ, but for booleans, dates and the codes of countries and
-// currencies, which repeat.
+// Value makes the ordinary value of a field for a seed, as raw JSON. Values of different seeds
+// differ, but for booleans, dates and codes of countries and currencies.
 func (v Maker) Value(f rpc.Field, s Seed, how Style) json.RawMessage {
 	if f.Array {
 		f.Array = false
 		return json.RawMessage(fmt.Sprintf("[%s,%s]", v.Value(f, s, how), v.Value(f, s.Version(versions/2), how)))
 	}
 	n := v.Number(s)
+	decimal, float, integer := fmt.Sprintf("%d.%02d", n/100, n%90+10), fmt.Sprintf("%d.5", n%10_000), n+1
+	if how >= Small {
+		decimal, float, integer = fmt.Sprintf("%d.5", n%100), fmt.Sprintf("%d.5", n%100), n%99+1
+	}
 	switch f.Type {
 	case rpc.TypeBoolean:
 		return json.RawMessage(strconv.FormatBool((s/versions+s%versions)%2 == 0))
 	case rpc.TypeDecimal:
-		if how >= Small {
-			return Quote(fmt.Sprintf("%d.5", n%100))
-		}
-		return Quote(fmt.Sprintf("%d.%02d", n/100, n%90+10))
+		return Quote(decimal)
 	case rpc.TypeFloat:
-		if how >= Small {
-			return json.RawMessage(fmt.Sprintf("%d.5", n%100))
-		}
-		return json.RawMessage(strconv.FormatFloat(float64(n%10_000)+0.5, 'f', -1, 64))
+		return json.RawMessage(float)
 	case rpc.TypeInteger:
-		if how >= Small {
-			return json.RawMessage(strconv.Itoa(int(n%99) + 1))
-		}
-		return json.RawMessage(strconv.Itoa(int(n) + 1))
+		return json.RawMessage(strconv.Itoa(int(integer)))
 	case rpc.TypeDate:
 		return Quote(v.day(n, how).Format(time.DateOnly))
 	case rpc.TypeDateTime:
@@ -138,12 +133,69 @@ func (v Maker) Formatted(format Format, s Seed) json.RawMessage {
 	return Quote(format(n, strconv.FormatUint(uint64(n), 36)))
 }
 
-// Expand fills in {n}, a number that no other record has, and {key}, the
-// identifier of the record, in the author's fixture.
+// Expand fills in {n}, a number that no other record has, and {key} in the author's fixture.
 func (v Maker) Expand(raw string, s Seed, key json.RawMessage) json.RawMessage {
 	if !strings.Contains(raw, "{") {
 		return json.RawMessage(raw)
 	}
 	text := string(Quote(Text(key)))
 	return json.RawMessage(strings.NewReplacer("{n}", strconv.Itoa(int(v.Number(s))), "{key}", text[1:len(text)-1]).Replace(raw))
+}
+
+// Nth is the number of the record, within its check, that a seed is of.
+func (s Seed) Nth() int { return int(s % (1 << 20) / versions) }
+
+// ArrayInTurn is the array of a record in a turn, of which each record begins with another:
+// three items, one, none, null (where the field takes it), two. Items of turns differ.
+func (v Maker) ArrayInTurn(f rpc.Field, s Seed, turn int, how Style, nullable bool) json.RawMessage {
+	n := []int{3, 1, 0, -1, 2}[(s.Nth()+turn)%5]
+	if n < 0 && nullable {
+		return json.RawMessage("null")
+	}
+	f.Array = false
+	items := make([]string, max(0, n))
+	for i := range items {
+		items[i] = string(v.Value(f, s.Version(10*turn+len(items)-i), how))
+	}
+	return json.RawMessage("[" + strings.Join(items, ",") + "]")
+}
+
+// NullInTurn reports whether a record has nulls in a turn: every other one has.
+func (s Seed) NullInTurn(turn int) bool { return (s.Nth()+turn)%2 == 0 }
+
+// Opposite is a value on the other side of one that the field has: longer or shorter,
+// larger or smaller, later or earlier, by turns. candidate gives the values of a seed.
+func Opposite(f rpc.Field, s Seed, turn int, was json.RawMessage, candidate func(Seed) json.RawMessage) json.RawMessage {
+	if f.Type == rpc.TypeBoolean && !f.Array && (string(was) == "true" || string(was) == "false") {
+		return json.RawMessage(strconv.FormatBool(string(was) == "false"))
+	}
+	up, other := (s.Nth()+turn)%2 == 0, was
+	for i := range 24 {
+		c := candidate(s.Version(24*turn + i + 1))
+		if side := compare(f, c, was); string(c) != string(was) {
+			other = c
+			if up == (side > 0) && side != 0 {
+				break
+			}
+		}
+	}
+	return other
+}
+
+// compare orders two values of a field: by length, size or time.
+func compare(f rpc.Field, a, b json.RawMessage) int {
+	textA, textB := strings.Trim(string(a), `"`), strings.Trim(string(b), `"`)
+	switch {
+	case f.Array:
+		return strings.Count(textA, ",") - strings.Count(textB, ",")
+	case f.Type == rpc.TypeString:
+		return len(textA) - len(textB)
+	case slices.Contains([]string{rpc.TypeInteger, rpc.TypeFloat, rpc.TypeDecimal}, f.Type):
+		x, errX := strconv.ParseFloat(textA, 64)
+		y, errY := strconv.ParseFloat(textB, 64)
+		if errX == nil && errY == nil {
+			return cmp.Compare(x, y)
+		}
+	}
+	return strings.Compare(textA, textB)
 }

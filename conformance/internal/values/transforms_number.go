@@ -23,41 +23,36 @@ var numberTransforms = slices.Concat(
 		onInteger("clamp", Clamped, "the value without its sign", func(n int64) int64 { return max(n, -n) }, "-32769"),
 		onInteger("round", Rounded, "rounded to the precision of a double", func(n int64) int64 { return ofFloat(float64(n)) }, "9007199254740993", "-9007199254740993"),
 		onInteger("round", Rounded, "rounded to single precision", func(n int64) int64 { return ofFloat(float64(float32(n))) }, "16777217", "2147483647"),
-		onRaw("cast", rpc.TypeInteger, Retyped, "it is a text", func(raw json.RawMessage) json.RawMessage { return Quote(string(raw)) }, "0"),
+		onRaw("cast", rpc.TypeInteger, Retyped, "it is a text", asWritten, "0"),
 		onRaw("cast", rpc.TypeInteger, Null, "zero was taken for no value", falsy, "0"),
 
-		onDecimal("round", "rounded to the precision of a double", viaFloat(64), "123456789012345.678", "99999999999999.9999"),
-		onDecimal("round", "rounded to single precision", viaFloat(32), "16777217.1", "1234567.89"),
-		onRaw("round", rpc.TypeDecimal, Rounded, "without its fraction", mapText(func(s string) string { whole, _, _ := strings.Cut(s, "."); return whole }), `"1234.1234"`, `"-0.5"`),
-		onRaw("clamp", rpc.TypeDecimal, Clamped, "the limit of eight digits before the point", mapText(func(s string) string { return clampDecimal(s, "99999999.99") }), `"100000000"`, `"-100000000.5"`),
+		onRaw("round", rpc.TypeDecimal, Rounded, "rounded to the precision of a double", mapText(viaFloat(64)), `"123456789012345.678"`, `"99999999999999.9999"`),
+		onRaw("round", rpc.TypeDecimal, Rounded, "rounded to single precision", mapText(viaFloat(32)), `"16777217.1"`, `"1234567.89"`),
+		onRaw("round", rpc.TypeDecimal, Rounded, "without its fraction", mapText(before(".")), `"1234.1234"`, `"-0.5"`),
+		onRaw("clamp", rpc.TypeDecimal, Clamped, "the limit of eight digits before the point", mapText(clampDecimal), `"100000000"`, `"-100000000.5"`),
 		onRaw("clamp", rpc.TypeDecimal, Clamped, "the value without its sign", mapText(func(s string) string { return strings.TrimPrefix(s, "-") }), `"-0.5"`),
-		onRaw("locale", rpc.TypeDecimal, Reformatted, "with a comma for the point", mapText(func(s string) string { return strings.ReplaceAll(s, ".", ",") }), `"1234.1234"`),
-		onRaw("locale", rpc.TypeDecimal, Reformatted, "without its point", mapText(func(s string) string { return strings.ReplaceAll(s, ".", "") }), `"1234.1234"`, `"1234.567"`),
+		onRaw("locale", rpc.TypeDecimal, Reformatted, "with a comma for the point", mapText(replacing(".", ",")), `"1234.1234"`),
+		onRaw("locale", rpc.TypeDecimal, Reformatted, "without its point", mapText(replacing(".", "")), `"1234.1234"`, `"1234.567"`),
 		onRaw("locale", rpc.TypeDecimal, Reformatted, "with separators of thousands", mapText(thousands), `"1234.1234"`),
 
 		onRaw("round", rpc.TypeFloat, Rounded, "rounded to single precision", mapFloat(func(f float64) float64 { return float64(float32(f)) }), "0.1", "16777217.0", "-1234567.890123"),
-		onRaw("round", rpc.TypeFloat, Rounded, "rounded to 6 significant digits", toDigits(6), "1234567.5", "52.5200065"),
-		onRaw("round", rpc.TypeFloat, Rounded, "rounded to 10 significant digits", toDigits(10), "-1234567.890123"),
-		onRaw("round", rpc.TypeFloat, Rounded, "rounded to 15 significant digits", toDigits(15), "0.30000000000000004", "52.520006599999995"),
-		onRaw("round", rpc.TypeFloat, Rounded, "rounded to 2 digits after the point", toPlaces(2), "0.125"),
-		onRaw("round", rpc.TypeFloat, Rounded, "rounded to 4 digits after the point", toPlaces(4), "2.5e-8"),
-		onRaw("round", rpc.TypeFloat, Rounded, "rounded to 6 digits after the point", toPlaces(6), "2.5e-8"),
+		onRaw("round", rpc.TypeFloat, Rounded, "rounded to 6 significant digits", rounded('g', 6), "1234567.5", "52.5200065"),
+		onRaw("round", rpc.TypeFloat, Rounded, "rounded to 10 significant digits", rounded('g', 10), "-1234567.890123"),
+		onRaw("round", rpc.TypeFloat, Rounded, "rounded to 15 significant digits", rounded('g', 15), "0.30000000000000004", "52.520006599999995"),
+		onRaw("round", rpc.TypeFloat, Rounded, "rounded to 2 digits after the point", rounded('f', 2), "0.125"),
+		onRaw("round", rpc.TypeFloat, Rounded, "rounded to 4 digits after the point", rounded('f', 4), "2.5e-8"),
+		onRaw("round", rpc.TypeFloat, Rounded, "rounded to 6 digits after the point", rounded('f', 6), "2.5e-8"),
 		onRaw("round", rpc.TypeFloat, Rounded, "rounded to a whole number", mapFloat(math.Round), "0.125", "-0.5"),
 		onRaw("round", rpc.TypeFloat, Rounded, "without its fraction", mapFloat(math.Trunc), "-0.5"),
 		onRaw("clamp", rpc.TypeFloat, Clamped, "the value without its sign", mapFloat(math.Abs), "-0.5"),
 		onRaw("clamp", rpc.TypeFloat, Clamped, "the limit of 64-bit integers", mapFloat(func(f float64) float64 { return max(-math.MaxInt64, min(f, math.MaxInt64)) }), "1e21"),
-		onRaw("cast", rpc.TypeFloat, Retyped, "it is a text", func(raw json.RawMessage) json.RawMessage { return Quote(string(raw)) }, "0.125"),
+		onRaw("cast", rpc.TypeFloat, Retyped, "it is a text", asWritten, "0.125"),
 		onRaw("cast", rpc.TypeFloat, Null, "zero was taken for no value", falsy, "0.0"),
 	},
 	places(2, `"0.125"`, `"-0.005"`), places(4, `"0.12345"`, `"1234.12345"`), places(6, `"0.1234567"`), places(9, `"0.1234567891"`, `"-0.000000000000000001"`))
 
-func onRaw(name, kind string, class Class, says string, apply func(json.RawMessage) json.RawMessage, shows ...string) Transform {
-	t := Transform{Name: name, Class: class, Type: kind, Says: says, Apply: apply}
-	for _, s := range shows {
-		t.Shows = append(t.Shows, json.RawMessage(s))
-	}
-	return t
-}
+// asWritten is a value as the text that stands for it in JSON.
+func asWritten(raw json.RawMessage) json.RawMessage { return Quote(string(raw)) }
 
 func onInteger(name string, class Class, says string, apply func(int64) int64, shows ...string) Transform {
 	return onRaw(name, rpc.TypeInteger, class, says, func(raw json.RawMessage) json.RawMessage {
@@ -67,23 +62,6 @@ func onInteger(name string, class Class, says string, apply func(int64) int64, s
 		}
 		return json.RawMessage(strconv.FormatInt(apply(n), 10))
 	}, shows...)
-}
-
-func onDecimal(name, says string, apply func(string) string, shows ...string) Transform {
-	return onRaw(name, rpc.TypeDecimal, Rounded, says, mapText(apply), quotedAll(shows)...)
-}
-
-func quotedAll(texts []string) []string {
-	out := make([]string, len(texts))
-	for i, s := range texts {
-		out[i] = string(Quote(s))
-	}
-	return out
-}
-
-// mapText changes the text of a value that is sent as a text.
-func mapText(apply func(string) string) func(json.RawMessage) json.RawMessage {
-	return func(raw json.RawMessage) json.RawMessage { return Quote(apply(Text(raw))) }
 }
 
 func clampedTo(bits int) func(int64) int64 {
@@ -99,47 +77,34 @@ func ofFloat(f float64) int64 {
 }
 
 func falsy(raw json.RawMessage) json.RawMessage {
-	switch string(raw) {
-	case "0", "0.0", "false", `""`, "[]":
+	if slices.Contains([]string{"0", "0.0", "false", `""`, "[]"}, string(raw)) {
 		return json.RawMessage("null")
 	}
 	return raw
 }
 
 func viaFloat(bits int) func(string) string {
-	return func(s string) string {
+	return unlessFails(func(s string) (string, error) {
 		f, err := strconv.ParseFloat(s, bits)
-		if err != nil {
-			return s
-		}
-		return strconv.FormatFloat(f, 'f', -1, bits)
-	}
+		return strconv.FormatFloat(f, 'f', -1, bits), err
+	})
 }
 
 func mapFloat(apply func(float64) float64) func(json.RawMessage) json.RawMessage {
 	return func(raw json.RawMessage) json.RawMessage {
 		f, err := strconv.ParseFloat(string(raw), 64)
-		if err != nil {
-			return raw
-		}
-		out, err := json.Marshal(apply(f))
-		if err != nil {
+		out, outErr := json.Marshal(apply(f))
+		if err != nil || outErr != nil {
 			return raw
 		}
 		return out
 	}
 }
 
-func toDigits(n int) func(json.RawMessage) json.RawMessage {
+// rounded writes a number in a format of strconv with n digits, and reads it again.
+func rounded(format byte, n int) func(json.RawMessage) json.RawMessage {
 	return mapFloat(func(f float64) float64 {
-		out, _ := strconv.ParseFloat(strconv.FormatFloat(f, 'g', n, 64), 64)
-		return out
-	})
-}
-
-func toPlaces(n int) func(json.RawMessage) json.RawMessage {
-	return mapFloat(func(f float64) float64 {
-		out, _ := strconv.ParseFloat(strconv.FormatFloat(f, 'f', n, 64), 64)
+		out, _ := strconv.ParseFloat(strconv.FormatFloat(f, format, n, 64), 64)
 		return out
 	})
 }
@@ -163,18 +128,13 @@ func places(n int, shows ...string) []Transform {
 	}
 }
 
-func clampDecimal(s, limit string) string {
+func clampDecimal(s string) string {
+	const most = 99999999.99
 	f, err := strconv.ParseFloat(s, 64)
-	most, _ := strconv.ParseFloat(limit, 64)
-	switch {
-	case err != nil:
+	if err != nil || math.Abs(f) <= most {
 		return s
-	case f > most:
-		return limit
-	case f < -most:
-		return "-" + limit
 	}
-	return s
+	return strconv.FormatFloat(math.Copysign(most, f), 'f', 2, 64)
 }
 
 func thousands(s string) string {
@@ -190,7 +150,7 @@ func thousands(s string) string {
 
 // booleanTransforms store a boolean as something else.
 var booleanTransforms = []Transform{
-	onRaw("cast", rpc.TypeBoolean, Retyped, "it is a text", func(raw json.RawMessage) json.RawMessage { return Quote(string(raw)) }, "true", "false"),
+	onRaw("cast", rpc.TypeBoolean, Retyped, "it is a text", asWritten, "true", "false"),
 	onRaw("cast", rpc.TypeBoolean, Retyped, "it is a number", func(raw json.RawMessage) json.RawMessage {
 		if string(raw) == "true" {
 			return json.RawMessage("1")
@@ -240,20 +200,8 @@ var arrayTransforms = []Transform{
 		}
 		return out
 	}, `["NULL","b"]`),
-	onItems("items", Items, "with the braces, quotes and backslashes of its items gone", func(items []string) any {
-		out := make([]string, len(items))
-		for i, s := range items {
-			out[i] = strings.NewReplacer("{", "", "}", "", `"`, "", `\`, "").Replace(s)
-		}
-		return out
-	}, `["{a}","say \"b\"","c\\d"]`),
-	onItems("items", Trimmed, "the spaces around its items are gone", func(items []string) any {
-		out := make([]string, len(items))
-		for i, s := range items {
-			out[i] = strings.TrimSpace(s)
-		}
-		return out
-	}, `[" a ","b"]`),
+	onItems("items", Items, "with the braces, quotes and backslashes of its items gone", eachItem(replacing("{", "", "}", "", `"`, "", `\`, "")), `["{a}","say \"b\"","c\\d"]`),
+	onItems("items", Trimmed, "the spaces around its items are gone", eachItem(strings.TrimSpace), `[" a ","b"]`),
 }
 
 func onItems(name string, class Class, says string, apply func([]string) any, shows ...string) Transform {
@@ -262,15 +210,21 @@ func onItems(name string, class Class, says string, apply func([]string) any, sh
 		if json.Unmarshal(raw, &items) != nil || items == nil {
 			return raw
 		}
-		switch v := apply(items).(type) {
-		case string:
-			return Quote(v)
-		default:
-			out, err := json.Marshal(v)
-			if err != nil {
-				return raw
-			}
-			return out
+		made := apply(items)
+		if text, is := made.(string); is {
+			return Quote(text)
 		}
+		out, _ := json.Marshal(made) // texts and nulls always have a JSON form
+		return out
 	}, shows...)
+}
+
+func eachItem(change func(string) string) func([]string) any {
+	return func(items []string) any {
+		out := make([]string, len(items))
+		for i, s := range items {
+			out[i] = change(s)
+		}
+		return out
+	}
 }

@@ -1,14 +1,17 @@
 package values
 
 import (
+	"cmp"
 	"encoding/json"
 	"html"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
 
+	"golang.org/x/text/runes"
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/destkit/destkit/destsim/rpc"
@@ -29,21 +32,15 @@ var textTransforms = []Transform{
 	onText("trim", Trimmed, "the line end at its end is gone", func(s string) string { return strings.TrimRight(s, "\r\n") }, "ends with a line end\n"),
 	onText("trim", Trimmed, "spaces in a row became one", func(s string) string { return spaces.ReplaceAllString(s, " ") }, "two  spaces", "tab\there"),
 	onText("trim", Trimmed, "all spaces in a row became one", func(s string) string { return strings.Join(strings.Fields(s), " ") }, "two  spaces"),
-	onText("line ends", Trimmed, "its line ends became line feeds", func(s string) string { return strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n") }, "one\r\ntwo\nthree\rfour"),
-	onText("line ends", Trimmed, "its carriage returns are gone", func(s string) string { return strings.ReplaceAll(s, "\r", "") }, "one\r\ntwo\nthree\rfour"),
-	onText("line ends", Trimmed, "its line feeds became carriage returns and line feeds", func(s string) string { return strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\n", "\r\n") }, "one\r\ntwo\nthree\rfour"),
+	onText("line ends", Trimmed, "its line ends became line feeds", replacing("\r\n", "\n", "\r", "\n"), "one\r\ntwo\nthree\rfour"),
+	onText("line ends", Trimmed, "its carriage returns are gone", replacing("\r", ""), "one\r\ntwo\nthree\rfour"),
+	onText("line ends", Trimmed, "its line feeds became carriage returns and line feeds", replacing("\r\n", "\r\n", "\n", "\r\n"), "one\r\ntwo\nthree\rfour"),
 	onText("line ends", Trimmed, "its line ends became spaces", replacing("\r\n", " ", "\n", " ", "\r", " "), "one\r\ntwo\nthree\rfour"),
 
 	onText("case", Case, "in lower case", strings.ToLower, "MiXed CaSe"),
 	onText("case", Case, "in upper case", strings.ToUpper, "MiXed CaSe"),
-	onText("case", Case, "with its first letter in upper case", func(s string) string {
-		r := []rune(s)
-		if len(r) > 0 {
-			r[0] = unicode.ToUpper(r[0])
-		}
-		return string(r)
-	}, "small first"),
-	onText("case", Case, "with the first letter of each word in upper case", titled, "small first"),
+	onText("case", Case, "with its first letter in upper case", titled(func(rune) bool { return false }), "small first"),
+	onText("case", Case, "with the first letter of each word in upper case", titled(unicode.IsSpace), "small first"),
 
 	onText("escape", Escaped, "with HTML entities", html.EscapeString, `<b>bold</b> & 'so' "it"`),
 	onText("escape", Escaped, "with HTML entities for &, < and >", replacing("&", "&amp;", "<", "&lt;", ">", "&gt;"), `<b>bold</b> & 'so' "it"`),
@@ -63,20 +60,10 @@ var textTransforms = []Transform{
 	}, "=1+1", "@home"),
 
 	onText("unescape", Unescaped, "with its percent escapes decoded", func(s string) string {
-		return percent.ReplaceAllStringFunc(s, func(m string) string {
-			if plain, err := url.PathUnescape(m); err == nil {
-				return plain
-			}
-			return m
-		})
+		return percent.ReplaceAllStringFunc(s, unlessFails(url.PathUnescape))
 	}, "a%20b%41"),
-	onText("unescape", Unescaped, "with its plus signs as spaces", func(s string) string { return strings.ReplaceAll(s, "+", " ") }, "a+b"),
-	onText("unescape", Unescaped, "decoded as a form field", func(s string) string {
-		if plain, err := url.QueryUnescape(s); err == nil {
-			return plain
-		}
-		return s
-	}, "a%20b+c"),
+	onText("unescape", Unescaped, "with its plus signs as spaces", replacing("+", " "), "a+b"),
+	onText("unescape", Unescaped, "decoded as a form field", unlessFails(url.QueryUnescape), "a%20b+c"),
 	onText("unescape", Unescaped, "with its backslash escapes decoded", unbackslashed, `C:\new \t \u0041`),
 	onText("unescape", Unescaped, "without its backslashes", replacing(`\\`, `\`, `\`, ""), `C:\new \t \u0041`),
 	onText("unescape", Unescaped, "without the quotes around it", func(s string) string {
@@ -97,8 +84,8 @@ var textTransforms = []Transform{
 	onText("template", Evaluated, "with its doubled dollar signs made one", replacing("$$", "$"), "cost: 5 $$"),
 
 	onText("statement", Removed, "without its quotes", replacing("'", "", `"`, "", "`", ""), `'; -- drop`, `say "hi" and 'so'`, "O'Neil `x`"),
-	onText("statement", Prefix, "cut at its first apostrophe", func(s string) string { first, _, _ := strings.Cut(s, "'"); return first }, `'; -- drop`, `x' OR '1'='1`),
-	onText("statement", Removed, "without what looks like a comment", func(s string) string { first, _, _ := strings.Cut(s, "--"); return first }, `'; -- drop`),
+	onText("statement", Prefix, "cut at its first apostrophe", before("'"), `'; -- drop`, `x' OR '1'='1`),
+	onText("statement", Removed, "without what looks like a comment", before("--"), `'; -- drop`),
 	onText("statement", Removed, "without its semicolons", replacing(";", ""), `'; -- drop`),
 	onText("control characters", Removed, "without its control characters", func(s string) string { return control.ReplaceAllString(s, "") }, "a\x01\x1f\x7f\tb"),
 }
@@ -110,39 +97,32 @@ const (
 	bound     = ":x @x $1 $x ?"
 )
 
-// placeholder is a template engine, a formatter or a driver that fills in what looks
-// like a placeholder.
+// placeholder is a template engine, a formatter or a driver that fills in placeholders.
 func placeholder(example, pattern, text string) Transform {
 	p := regexp.MustCompile(pattern)
 	return onText("template", Evaluated, "with "+example+" taken for a placeholder", func(s string) string { return p.ReplaceAllString(s, "") }, text)
 }
 
-func titled(s string) string {
-	r := []rune(s)
-	for i := range r {
-		if i == 0 || unicode.IsSpace(r[i-1]) {
-			r[i] = unicode.ToUpper(r[i])
+// titled writes the first letter in upper case, and each one behind such a character.
+func titled(behind func(rune) bool) func(string) string {
+	return func(s string) string {
+		r := []rune(s)
+		for i := range r {
+			if i == 0 || behind(r[i-1]) {
+				r[i] = unicode.ToUpper(r[i])
+			}
 		}
+		return string(r)
 	}
-	return string(r)
 }
 
 func unbackslashed(s string) string {
 	return backslashed.ReplaceAllStringFunc(s, func(m string) string {
-		switch m[1] {
-		case 'n':
-			return "\n"
-		case 'r':
-			return "\r"
-		case 't':
-			return "\t"
-		case '0':
-			return "\x00"
-		case 'u':
+		if m[1] == 'u' {
 			n, _ := strconv.ParseUint(m[2:], 16, 32)
 			return string(rune(n))
 		}
-		return m[1:]
+		return strings.NewReplacer("n", "\n", "r", "\r", "t", "\t", "0", "\x00").Replace(m[1:])
 	})
 }
 
@@ -152,16 +132,18 @@ var unicodeTransforms = []Transform{
 	onText("normalise", Normalised, "in Unicode form NFD", norm.NFD.String, "Gr\u00fc\u00dfe \u0130stanbul"),
 	onText("normalise", Normalised, "in Unicode form NFKC", norm.NFKC.String, "\ufb01ne \u00b2 \u2460 \uff21"),
 	onText("normalise", Normalised, "in Unicode form NFKD", norm.NFKD.String, "\ufb01ne \u00b2 \u2460 \uff21"),
-	onText("normalise", Normalised, "without its accents", withoutAccents, "Gr\u00fc\u00dfe \u0130stanbul", "caf\u00e9"),
+	onText("normalise", Normalised, "without its accents", func(s string) string {
+		return norm.NFC.String(runes.Remove(runes.In(unicode.Mn)).String(norm.NFD.String(s)))
+	}, "Gr\u00fc\u00dfe \u0130stanbul", "caf\u00e9"),
 	onText("normalise", Normalised, "with typographic quotes made plain", replacing("\u201c", `"`, "\u201d", `"`, "\u2018", "'", "\u2019", "'", "\u2013", "-", "\u2026", "..."), "\u201cso\u201d \u2013 it\u2019s\u2026"),
 	onText("character set", Removed, "without its byte order mark", func(s string) string { return strings.TrimPrefix(s, "\ufeff") }, "\ufeffbegins with a byte order mark"),
 	onText("character set", Removed, "without characters of no width", replacing("\u200d", "", "\u200b", "", "\u200c", "", "\ufeff", ""), "\U0001f469\u200d\U0001f680 joined"),
-	onText("character set", Charset, `with "?" for characters outside the basic plane`, mapped(0xffff, "?"), "\U0001f680 astral", "\U0001f469\u200d\U0001f680 joined"),
-	onText("character set", Charset, "with U+FFFD for characters outside the basic plane", mapped(0xffff, "\ufffd"), "\U0001f680 astral"),
-	onText("character set", Charset, "without characters outside the basic plane", mapped(0xffff, ""), "\U0001f680 astral"),
-	onText("character set", Charset, `with "?" for characters outside Latin-1`, mapped(0xff, "?"), "\u4f60\u597d \u20ac", "\u05e9\u05dc\u05d5\u05dd right to left"),
-	onText("character set", Charset, `with "?" for characters outside ASCII`, mapped(0x7f, "?"), "caf\u00e9"),
-	onText("character set", Charset, "without characters outside ASCII", mapped(0x7f, ""), "caf\u00e9"),
+	onText("character set", Charset, `with "?" for characters outside the basic plane`, mapped(0xffff, '?'), "\U0001f680 astral", "\U0001f469\u200d\U0001f680 joined"),
+	onText("character set", Charset, "with U+FFFD for characters outside the basic plane", mapped(0xffff, '\ufffd'), "\U0001f680 astral"),
+	onText("character set", Charset, "without characters outside the basic plane", mapped(0xffff, -1), "\U0001f680 astral"),
+	onText("character set", Charset, `with "?" for characters outside Latin-1`, mapped(0xff, '?'), "\u4f60\u597d \u20ac", "\u05e9\u05dc\u05d5\u05dd right to left"),
+	onText("character set", Charset, `with "?" for characters outside ASCII`, mapped(0x7f, '?'), "caf\u00e9"),
+	onText("character set", Charset, "without characters outside ASCII", mapped(0x7f, -1), "caf\u00e9"),
 	onText("character set", Charset, "as UTF-8 that was read as Latin-1", func(s string) string {
 		var out []rune
 		for _, b := range []byte(s) {
@@ -171,89 +153,60 @@ var unicodeTransforms = []Transform{
 	}, "caf\u00e9"),
 }
 
-// mapped writes something else for characters beyond a code point.
-func mapped(last rune, instead string) func(string) string {
+// mapped writes something else for characters beyond a code point; -1 for nothing.
+func mapped(last, instead rune) func(string) string {
 	return func(s string) string {
-		var b strings.Builder
-		for _, r := range s {
+		return strings.Map(func(r rune) rune {
 			if r > last {
-				b.WriteString(instead)
-			} else {
-				b.WriteRune(r)
+				return instead
 			}
-		}
-		return b.String()
+			return r
+		}, s)
 	}
-}
-
-func withoutAccents(s string) string {
-	return norm.NFC.String(strings.Map(func(r rune) rune {
-		if unicode.Is(unicode.Mn, r) {
-			return -1
-		}
-		return r
-	}, norm.NFD.String(s)))
 }
 
 // nullMarkers are what bulk loaders and spreadsheets take for no value.
 var nullMarkers = []string{`\N`, "NULL", "null", "nil", "None", "N/A", "#N/A", "n/a", "-", "undefined", "NaN", "(null)", ""}
 
 // castTransforms read a text as a value of another type.
-var castTransforms = func() []Transform {
-	out := []Transform{
-		{
-			Name: "null markers", Class: Null, Type: rpc.TypeString, Says: "the text was taken for a marker of no value", Shows: quoted(nullMarkers...),
-			Apply: func(raw json.RawMessage) json.RawMessage {
-				for _, m := range nullMarkers {
-					if Text(raw) == m {
-						return json.RawMessage("null")
-					}
-				}
-				return raw
-			},
-		},
-		{
-			Name: "null markers", Class: Constant, Type: rpc.TypeString, Says: "an empty text", Shows: quoted(nullMarkers[:12]...),
-			Apply: func(raw json.RawMessage) json.RawMessage {
-				for _, m := range nullMarkers {
-					if Text(raw) == m {
-						return json.RawMessage(`""`)
-					}
-				}
-				return raw
-			},
-		},
-		{Name: "cast", Class: Retyped, Type: rpc.TypeString, Says: "it was read as a number", Apply: castNumber, Shows: quoted("00042", "1e3", "1.50", "-0", " 7")},
-		{Name: "cast", Class: Retyped, Type: rpc.TypeString, Says: "it was read as JSON", Apply: castJSON, Shows: quoted("true", "[1, 2]", `{"a": 1}`, "42")},
-	}
-	return append(out,
-		onText("cast", Reformatted, "it was read as a number and written again", func(s string) string {
-			if raw := castNumber(Quote(s)); raw[0] != '"' {
-				return string(raw)
-			}
-			return s
-		}, "00042", "1e3", "1.50", "+491511234567", "12345678901234567890"),
-		onText("cast", Reformatted, "it was read as JSON and written again", func(s string) string {
-			if raw := castJSON(Quote(s)); raw[0] == '{' || raw[0] == '[' {
-				return string(raw)
-			}
-			return s
-		}, "[1, 2]", `{"a": 1}`),
-		onText("cast", Reformatted, "it was read as a boolean and written again", replaceWhole(map[string]string{"true": "True", "false": "False", "yes": "true", "no": "false", "on": "true", "off": "false", "TRUE": "true", "t": "true", "f": "false"}), "true", "yes", "off", "t"),
-		onText("cast", Reformatted, "it was read as a date and written again", func(s string) string {
-			if at, ok := Moment(s); ok {
-				return at.Format("2006-01-02T15:04:05Z")
-			}
-			return s
-		}, "2021-03-29", "3/4"))
-}()
-
-func replaceWhole(words map[string]string) func(string) string {
-	return func(s string) string {
-		if other, ok := words[s]; ok {
-			return other
+var castTransforms = []Transform{
+	onRaw("null markers", rpc.TypeString, Null, "the text was taken for a marker of no value", markedAs("null"), quoted(nullMarkers)...),
+	onRaw("null markers", rpc.TypeString, Constant, "an empty text", markedAs(`""`), quoted(nullMarkers[:12])...),
+	onRaw("cast", rpc.TypeString, Retyped, "it was read as a number", castNumber, `"00042"`, `"1e3"`, `"1.50"`, `"-0"`, `" 7"`),
+	onRaw("cast", rpc.TypeString, Retyped, "it was read as JSON", castJSON, `"true"`, `"[1, 2]"`, `"{\"a\": 1}"`, `"42"`),
+	onText("cast", Reformatted, "it was read as a number and written again", func(s string) string {
+		if raw := castNumber(Quote(s)); raw[0] != '"' {
+			return string(raw)
 		}
 		return s
+	}, "00042", "1e3", "1.50", "+491511234567", "12345678901234567890"),
+	onText("cast", Reformatted, "it was read as JSON and written again", func(s string) string {
+		if raw := castJSON(Quote(s)); raw[0] == '{' || raw[0] == '[' {
+			return string(raw)
+		}
+		return s
+	}, "[1, 2]", `{"a": 1}`),
+	onText("cast", Reformatted, "it was read as a boolean and written again", func(s string) string { return cmp.Or(booleans[s], s) }, "true", "yes", "off", "t"),
+	onText("cast", Reformatted, "it was read as a date and written again", func(s string) string {
+		if at, ok := Moment(s); ok {
+			return at.Format("2006-01-02T15:04:05Z")
+		}
+		return s
+	}, "2021-03-29", "3/4"),
+}
+
+// booleans are words that are read as a boolean, as some encoder writes it.
+var booleans = map[string]string{
+	"true": "True", "false": "False", "yes": "true", "no": "false", "on": "true", "off": "false", "TRUE": "true", "t": "true", "f": "false",
+}
+
+// markedAs makes a value of the markers of no value.
+func markedAs(value string) func(json.RawMessage) json.RawMessage {
+	return func(raw json.RawMessage) json.RawMessage {
+		if slices.Contains(nullMarkers, Text(raw)) {
+			return json.RawMessage(value)
+		}
+		return raw
 	}
 }
 
@@ -267,9 +220,8 @@ func castNumber(raw json.RawMessage) json.RawMessage {
 
 // castJSON is the value that a text spells, without the spaces in it.
 func castJSON(raw json.RawMessage) json.RawMessage {
-	text := Text(raw)
 	var v any
-	if json.Unmarshal([]byte(text), &v) != nil || v == nil {
+	if json.Unmarshal([]byte(Text(raw)), &v) != nil || v == nil {
 		return raw
 	}
 	out, err := json.Marshal(v)

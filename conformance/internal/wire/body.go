@@ -6,9 +6,9 @@ import (
 	"compress/gzip"
 	"compress/zlib"
 	"errors"
-	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,8 +17,7 @@ import (
 	"github.com/destkit/destkit/internal/quantity"
 )
 
-// readBody reads the body as its framing says into g, chunk framing removed.
-// What was read before a fault stays in g.
+// readBody reads the body as its framing says into g, up to a fault.
 func (h *headReader) readBody(g *grower, framing string, length int64) {
 	switch framing {
 	case FramingNone:
@@ -47,7 +46,7 @@ func (h *headReader) readN(g *grower, n, total int64) {
 
 // readSome reads at most n bytes; it reports whether more can come.
 func (h *headReader) readSome(g *grower, n, total int64) bool {
-	fail(g.room(total))
+	g.room(total)
 	at := len(g.buf)
 	got, err := h.br.Read(g.buf[at : int64(at)+min(n, int64(cap(g.buf)-at))])
 	g.buf = g.buf[:at+got]
@@ -64,17 +63,20 @@ func (h *headReader) readSome(g *grower, n, total int64) bool {
 func (h *headReader) readChunks(g *grower) {
 	for {
 		// The size lines do not count as head, but each is short.
-		n := parseChunkSize(string((&headReader{br: h.br, left: 4 << 10, strict: true}).line()))
+		line := string((&headReader{br: h.br, left: 4 << 10, strict: true}).line())
+		digits, _, _ := strings.Cut(line, ";")
+		n, err := strconv.ParseInt(strings.TrimRight(digits, " \t"), 16, 64)
+		if err != nil || strings.ContainsAny(digits, "+-") {
+			fail(malformed("the chunk size %q is not a hexadecimal number", foreign.Clip(line, quoted)))
+		}
 		if n == 0 {
-			// A bare LF ends a line of the head (RFC 9112 2.2), and nothing in the
-			// body's framing: parsers disagree on it there.
 			h.strict = true
 			h.fields(new([]Header))
 			return
 		}
 		h.readN(g, n, 0)
 		var end [2]byte
-		_, err := io.ReadFull(h.br, end[:])
+		_, err = io.ReadFull(h.br, end[:])
 		fail(eofInside(err, true))
 		if end != [2]byte{'\r', '\n'} {
 			fail(malformed("a chunk of %s is followed by %q, not by a line break", quantity.Count(n, "byte"), end[:]))
@@ -82,21 +84,9 @@ func (h *headReader) readChunks(g *grower) {
 	}
 }
 
-func parseChunkSize(line string) int64 {
-	digits, _, _ := strings.Cut(line, ";")
-	digits = strings.TrimRight(digits, " \t")
-	n, err := strconv.ParseUint(digits, 16, 63)
-	if err != nil || strings.ContainsAny(digits, "+-_") {
-		fail(malformed("the chunk size %q is not a hexadecimal number", foreign.Clip(line, quoted)))
-	}
-	return int64(n)
-}
-
-// decodeBody undoes the Content-Encoding of a reply. An encoding that was not
-// offered or that lies is KindEncoding, and the body then stays as received,
-// so that a caller may still look at it.
+// decodeBody undoes the Content-Encoding of a reply. With one that was not offered or that
+// lies (KindEncoding) the body stays as received.
 func (c *Client) decodeBody(q *request, r *Reply, deadline time.Time) error {
-	r.Body = r.Raw
 	codings := contentCodings(r.Header["Content-Encoding"])
 	if len(codings) == 0 || len(r.Raw) == 0 {
 		return nil
@@ -104,22 +94,19 @@ func (c *Client) decodeBody(q *request, r *Reply, deadline time.Time) error {
 	if len(codings) > 2 {
 		return encodingError("%s on top of each other", quantity.Count(len(codings), "encoding"))
 	}
-	for i := len(codings) - 1; i >= 0; i-- {
-		if !offers(q, codings[i]) {
-			return encodingError("%q was not offered", foreign.Clip(codings[i], quoted))
-		}
-	}
 	body := r.Raw
-	for i := len(codings) - 1; i >= 0; i-- {
-		next, err := c.inflate(codings[i], body, deadline)
-		if err != nil {
-			r.partial = next
+	for _, coding := range slices.Backward(codings) {
+		if !q.offers(coding) {
+			return encodingError("%q was not offered", foreign.Clip(coding, quoted))
+		}
+		var err error
+		if body, err = c.inflate(coding, body, deadline); err != nil {
+			r.partial = body
 			if Classify(err, 1) != KindEncoding {
-				r.Body = next
+				r.Body = body
 			}
 			return err
 		}
-		body = next
 	}
 	r.Body = body
 	return nil
@@ -128,29 +115,32 @@ func (c *Client) decodeBody(q *request, r *Reply, deadline time.Time) error {
 // contentCodings lists the codings in the order in which they were applied.
 func contentCodings(values []string) []string {
 	var codings []string
-	for part := range strings.SplitSeq(strings.ToLower(strings.Join(values, ",")), ",") {
-		switch part = strings.Trim(part, " \t"); part {
+	for _, coding := range elements(values) {
+		switch coding {
 		case "", "identity":
 		case "x-gzip": // RFC 9110 8.4.1.3: the same thing
 			codings = append(codings, "gzip")
 		default:
-			codings = append(codings, part)
+			codings = append(codings, coding)
 		}
 	}
 	return codings
 }
 
-// offers reports whether the request's Accept-Encoding allows a coding that this
-// client can also decode.
-func offers(q *request, coding string) bool {
-	if coding != "gzip" && coding != "deflate" {
-		return false
+// decodes reports whether this client can decode a coding.
+func decodes(coding string) bool { return coding == "gzip" || coding == "deflate" }
+
+// offered are the codings of the request's Accept-Encoding, with their weights.
+func (q *request) offered() []string { return elements(canonical(q.header)["Accept-Encoding"]) }
+
+// offers reports whether the request allows a coding that this client can also decode.
+func (q *request) offers(coding string) bool {
+	offered := q.offered()
+	if !decodes(coding) || len(offered) == 0 { // RFC 9110 12.5.3: without the field anything goes
+		return decodes(coding)
 	}
-	if !q.sent { // RFC 9110 12.5.3: without the field anything goes
-		return true
-	}
-	for part := range strings.SplitSeq(strings.ToLower(q.offered), ",") {
-		name, weight, _ := strings.Cut(part, ";")
+	for _, one := range offered {
+		name, weight, _ := strings.Cut(one, ";")
 		if strings.Trim(name, " \t") == coding {
 			weight = strings.TrimPrefix(strings.ReplaceAll(weight, " ", ""), "q=")
 			return weight == "" || strings.Trim(weight, "0.") != ""
@@ -159,12 +149,7 @@ func offers(q *request, coding string) bool {
 	return false
 }
 
-func encodingError(format string, args ...any) error {
-	return &Error{Kind: KindEncoding, Op: "decode content encoding", Err: fmt.Errorf(format, args...)}
-}
-
-// inflate decodes one layer within the same bounds as a raw body. On an error
-// the beginning that could be decoded is given too.
+// inflate decodes one layer within the same bounds as a raw body, up to an error.
 func (c *Client) inflate(coding string, raw []byte, deadline time.Time) ([]byte, error) {
 	src, err := decoder(coding, raw)
 	if err != nil {
@@ -172,9 +157,7 @@ func (c *Client) inflate(coding string, raw []byte, deadline time.Time) ([]byte,
 	}
 	g := &grower{max: c.opts.MaxBody, budget: &c.budget}
 	for {
-		if err := g.room(0); err != nil {
-			return g.clip(), err
-		}
+		g.room(0)
 		n, err := src.Read(g.buf[len(g.buf):min(cap(g.buf), len(g.buf)+64<<10)])
 		g.buf = g.buf[:len(g.buf)+n]
 		switch {
@@ -186,16 +169,14 @@ func (c *Client) inflate(coding string, raw []byte, deadline time.Time) ([]byte,
 			return g.take(), nil
 		case err != nil:
 			return g.clip(), encodingError("the body is not %s: %w", coding, err)
-		// A bomb must not hold a call past its deadline; small bodies are not
-		// worth the clock.
+		// A bomb must not hold a call past its deadline; small bodies are not worth the clock.
 		case g.size() > 1<<20 && time.Now().After(deadline):
 			return g.clip(), &Error{Kind: KindTimeout, Op: "decode content encoding"}
 		}
 	}
 }
 
-// decoder opens one layer. "deflate" means zlib (RFC 9110 8.4.1.2); the raw
-// stream that some servers send under that name is understood too.
+// decoder opens one layer. "deflate" is zlib (RFC 9110 8.4.1.2); some servers send the raw stream.
 func decoder(coding string, raw []byte) (io.Reader, error) {
 	if coding == "gzip" {
 		return gzip.NewReader(bytes.NewReader(raw))

@@ -1,23 +1,28 @@
 package wire
 
 import (
+	"bytes"
+	"context"
+	"io"
+	"log"
+	"net"
+	"net/http"
 	"runtime"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/destkit/destkit/internal/quantity"
 )
 
-// The memory of all replies of one client that are still in use. Small bodies
-// are not counted: 64 of them at once stay below 16 MiB.
+// The memory of all replies of a client that are in use, without small ones: 64 of them take 16 MiB.
 const (
 	memoryBudget = 64 << 20
 	freeBytes    = 256 << 10
 )
 
-// budget counts the bytes of large bodies and trees that are alive, so that
-// many huge replies at once cannot add up. Bytes come back when the garbage
-// collector finds the memory unused.
+// budget counts the bytes of large bodies and trees that are alive, so that many huge replies
+// at once cannot add up. They come back when the garbage collector finds the memory unused.
 type budget struct {
 	mu     sync.Mutex
 	used   int64
@@ -29,12 +34,7 @@ type budget struct {
 }
 
 // take counts n bytes; false says that they must not be allocated.
-func (b *budget) take(n int64) bool {
-	if n <= freeBytes || b.tryTake(n) {
-		return true
-	}
-	return b.collect(n)
-}
+func (b *budget) take(n int64) bool { return n <= freeBytes || b.tryTake(n) || b.collect(n) }
 
 func (b *budget) tryTake(n int64) bool {
 	b.mu.Lock()
@@ -46,8 +46,7 @@ func (b *budget) tryTake(n int64) bool {
 	return true
 }
 
-// collect lets the garbage collector give back what is not in use any more. Calls
-// that are hungry at the same time share one collection.
+// collect lets the garbage collector give back what is unused, once for calls at the same time.
 func (b *budget) collect(n int64) bool {
 	asked := time.Now()
 	b.gc.Lock()
@@ -70,24 +69,16 @@ func (b *budget) collect(n int64) bool {
 	return b.tryTake(n)
 }
 
-// await is take for what is worth waiting for: others may be done with theirs soon.
+// await is take for what is worth two and a half seconds: others may be done with theirs soon.
 func (b *budget) await(n int64) bool {
-	for pause := firstPause; ; pause *= 2 {
-		if b.take(n) {
-			return true
-		}
-		if b.alone || pause > longestPause {
+	for pause := 10 * time.Millisecond; !b.take(n); pause *= 2 {
+		if b.alone || pause > 1280*time.Millisecond {
 			return false
 		}
 		time.Sleep(pause)
 	}
+	return true
 }
-
-// The pauses of await are together two and a half seconds long.
-const (
-	firstPause   = 10 * time.Millisecond
-	longestPause = 1280 * time.Millisecond
-)
 
 // give returns n bytes that take had counted.
 func (b *budget) give(n int64) {
@@ -106,9 +97,9 @@ func follow[T any](b *budget, ptr *T, n int64) {
 	}
 }
 
-// grower is a byte buffer that asks the budget before it grows and never
-// exceeds max bytes. Where the budget has nothing left it keeps the beginning and counts
-// the rest: a body that is too large by itself is told from one among too many.
+// grower is a byte buffer of at most max bytes that asks the budget before it grows. Where
+// nothing is left it keeps the beginning and counts the rest: thus a body that is too large
+// by itself is told from one among too many.
 type grower struct {
 	buf    []byte
 	max    int64
@@ -117,16 +108,12 @@ type grower struct {
 	lost   error // why; nil while all are kept
 }
 
-// What a grower keeps that lost the rest, and the buffer that it reads on with, which is
-// not counted.
 const (
-	lostHead = freeBytes / 4
-	scratch  = freeBytes / 2
+	lostHead = freeBytes / 4 // is kept by a grower that lost the rest
+	scratch  = freeBytes / 2 // is the buffer that it reads on with, which is not counted
+	// heavy bodies are themselves the reason why they cannot be held beside others.
+	heavy = 2 << 20
 )
-
-// heavy is from how many bytes on a body is itself the reason why it cannot be held beside
-// others. What many smaller ones take together is the fault of none.
-const heavy = 2 << 20
 
 // ended is the error of a body that has come to its end, nil when all of it was kept.
 func (g *grower) ended() error {
@@ -139,48 +126,33 @@ func (g *grower) ended() error {
 // size is how many bytes have come.
 func (g *grower) size() int64 { return g.past + int64(len(g.buf)) }
 
-// lose drops what was kept but its beginning.
-func (g *grower) lose() {
-	head := min(len(g.buf), lostHead)
-	g.past += int64(len(g.buf) - head)
-	if g.lost != nil {
-		g.buf = g.buf[:head]
-		return
-	}
-	g.lost = unread("the bodies of all calls in flight are together larger than %s", quantity.Count(g.budget.max, "byte"))
-	old := int64(cap(g.buf))
-	g.buf = append(make([]byte, 0, scratch), g.buf[:head]...)
-	g.budget.give(old)
-}
-
-// room makes space for at least one byte. A total that is known (0: it is not)
-// avoids waste, but is not believed beyond what has arrived.
-func (g *grower) room(total int64) error {
+// room makes space for at least one byte, or drops what was kept but its beginning. A total
+// that is announced (0: none is) avoids waste, but is not believed beyond what has arrived.
+func (g *grower) room(total int64) {
 	if len(g.buf) < cap(g.buf) {
-		return nil
+		return
 	}
 	old := int64(cap(g.buf))
 	size := max(2*old, 4<<10)
 	if total > old {
 		size = min(total, max(2*old, 64<<10))
 	}
-	// One byte over the bound is enough to see that it is exceeded.
-	if size = min(size, g.max+1); size <= old && g.lost == nil {
-		return tooLarge("the body is larger than %s", quantity.Count(g.max, "byte"))
+	size = min(size, g.max+1) // one byte over the bound is enough to see that it is exceeded
+	if g.lost == nil && g.budget.take(size) {
+		g.buf = append(make([]byte, 0, size), g.buf...)
+		g.budget.give(old)
+		return
 	}
-	if g.lost != nil || !g.budget.take(size) {
-		g.lose()
-		return nil
+	head := g.buf[:min(len(g.buf), lostHead)]
+	g.past += int64(len(g.buf) - len(head))
+	if g.buf = head; g.lost == nil {
+		g.lost = unread("the bodies of all calls in flight are together larger than %s", quantity.Count(g.budget.max, "byte"))
+		g.buf = append(make([]byte, 0, scratch), head...)
+		g.budget.give(old)
 	}
-	next := make([]byte, len(g.buf), size)
-	copy(next, g.buf)
-	g.buf = next
-	g.budget.give(old)
-	return nil
 }
 
-// take hands the bytes over; the budget follows their life from here on. A nil
-// grower or one whose bytes were dropped gives nil.
+// take hands the bytes over; the budget follows their life from here on.
 func (g *grower) take() []byte {
 	buf := g.buf
 	g.buf = nil
@@ -190,11 +162,82 @@ func (g *grower) take() []byte {
 	return buf
 }
 
-// clip frees everything but a short beginning: a body over its bound is not
-// worth its memory.
+// clip frees all but a short beginning: a body over its bound is not worth its memory.
 func (g *grower) clip() []byte {
-	head := append([]byte(nil), g.buf[:min(len(g.buf), recordedResponse)]...)
+	head := bytes.Clone(g.buf[:min(len(g.buf), recordedResponse)])
 	g.budget.give(int64(cap(g.buf)))
 	g.buf = nil
 	return head
 }
+
+// memoryListener is a net.Listener without a network.
+type memoryListener struct {
+	conns chan net.Conn
+	done  <-chan struct{}
+	close func()
+}
+
+func listenInMemory() *memoryListener {
+	ctx, stop := context.WithCancel(context.Background())
+	return &memoryListener{make(chan net.Conn), ctx.Done(), stop}
+}
+
+// Accept waits for the next connection.
+func (l *memoryListener) Accept() (net.Conn, error) {
+	select {
+	case conn := <-l.conns:
+		return conn, nil
+	case <-l.done:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close refuses new connections.
+func (l *memoryListener) Close() error {
+	l.close()
+	return nil
+}
+
+// Addr is 127.0.0.1:2.
+func (l *memoryListener) Addr() net.Addr { return serverAddr }
+
+// dial connects to the listener, whatever the address.
+func (l *memoryListener) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	client, server := net.Pipe()
+	accepted := *serverAddr // a connection has its own address, as from the system
+	select {
+	case l.conns <- memoryConn{server, &accepted, clientAddr}:
+		return memoryConn{client, clientAddr, serverAddr}, nil
+	case <-l.done:
+		return nil, &net.OpError{Op: "dial", Net: "memory", Addr: serverAddr, Err: syscall.ECONNREFUSED}
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// ServeHandler serves a handler in memory, until stop, to the clients of dial.
+func ServeHandler(h http.Handler) (dial func(ctx context.Context, network, addr string) (net.Conn, error), stop func()) {
+	l := listenInMemory()
+	// A handler that panics shows as a closed connection, not on a user's standard error.
+	srv := &http.Server{Handler: h, ErrorLog: log.New(io.Discard, "", 0), ReadHeaderTimeout: time.Minute}
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = srv.Serve(l) })
+	return l.dial, func() {
+		srv.Close()
+		serving.Wait()
+	}
+}
+
+var (
+	clientAddr = &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1}
+	serverAddr = &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 2}
+)
+
+// memoryConn is one end of a connection, with the addresses that handlers expect.
+type memoryConn struct {
+	net.Conn
+	local, remote net.Addr
+}
+
+func (c memoryConn) LocalAddr() net.Addr  { return c.local }
+func (c memoryConn) RemoteAddr() net.Addr { return c.remote }

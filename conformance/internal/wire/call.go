@@ -12,32 +12,29 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/destkit/destkit/internal/lists"
 )
 
-// DefaultTimeout bounds a call that names none.
-const DefaultTimeout = 30 * time.Second
+const (
+	DefaultTimeout        = 30 * time.Second                          // of a call that names none
+	defaultAcceptEncoding = "gzip;q=1.0,deflate;q=0.6,identity;q=0.3" // of the service (published protocol text)
+)
 
-// defaultAcceptEncoding is what the service offers (published protocol text).
-const defaultAcceptEncoding = "gzip;q=1.0,deflate;q=0.6,identity;q=0.3"
-
-// Call is one request. The zero value is a POST of an empty body to the
-// configured URL with the service's own header set.
+// Call is one request. The zero value is a POST of nothing to the configured URL.
 type Call struct {
-	// Check and RPC name the check and the JSON-RPC method, ID the JSON-RPC id;
-	// all three are for the record only.
+	// Check, RPC (the JSON-RPC method) and ID (the JSON-RPC id) are for the record only.
 	Check, RPC, ID string
 	// HTTPMethod is POST when empty.
 	HTTPMethod string
 	// URL is the configured one when empty.
 	URL string
-	// Header overrides the defaults by name, whatever its case; a name without
-	// values removes the header. Several values are several lines.
+	// Header overrides the defaults by name, one line for each value; none removes the header.
 	Header http.Header
 	Body   []byte
 	// Chunked sends the body in at least two chunks instead of with a length.
 	Chunked bool
-	// ExpectContinue sends Expect and holds the body back until the endpoint
-	// answers 100, at most continueWait.
+	// ExpectContinue sends Expect and holds the body back for the answer 100.
 	ExpectContinue bool
 	// Timeout of the exchange, dialling included; DefaultTimeout when zero.
 	Timeout time.Duration
@@ -74,15 +71,12 @@ type request struct {
 	changed bool // not the configured URL
 	header  []Header
 	head    []byte
-	offered string // the Accept-Encoding that is sent, "" when none
-	sent    bool   // an Accept-Encoding is sent at all
 }
 
 // prepare resolves the target and writes the head by hand: the header set and
 // its order are those that the service sends (published protocol text).
 func (c *Client) prepare(call *Call) (*request, error) {
-	q := &request{call: call, method: call.HTTPMethod, target: c.target}
-	q.method = cmp.Or(q.method, http.MethodPost)
+	q := &request{call: call, method: cmp.Or(call.HTTPMethod, http.MethodPost), target: c.target}
 	if !isToken(q.method) {
 		return nil, fmt.Errorf("check method %q: not a token", q.method)
 	}
@@ -96,14 +90,22 @@ func (c *Client) prepare(call *Call) (*request, error) {
 	if call.Plain {
 		q.target.tls = false
 	}
-	if call.Address != "" {
-		q.target.addr = call.Address
-	}
+	q.target.addr = cmp.Or(call.Address, q.target.addr)
 	q.header = c.defaultHeader(q)
-	if err := q.override(call.Header); err != nil {
-		return nil, err
+	for _, name := range slices.Sorted(maps.Keys(call.Header)) {
+		q.header = setHeader(q.header, name, call.Header[name])
 	}
-	q.writeHead()
+	q.head = fmt.Appendf(nil, "%s %s HTTP/1.1\r\n", q.method, q.target.path)
+	for _, h := range q.header {
+		if !isToken(h.Name) {
+			return nil, fmt.Errorf("check header name %q: not a token", h.Name)
+		}
+		if i := controlIn(h.Value); i >= 0 { // the value is not printed: it may be a secret
+			return nil, fmt.Errorf("check header %s: control character at byte %d of its value", textproto.CanonicalMIMEHeaderKey(h.Name), i)
+		}
+		q.head = fmt.Appendf(q.head, "%s: %s\r\n", h.Name, h.Value)
+	}
+	q.head = append(q.head, "\r\n"...)
 	return q, nil
 }
 
@@ -126,8 +128,7 @@ func (c *Client) defaultHeader(q *request) []Header {
 	if q.call.ExpectContinue {
 		h = append(h, Header{"Expect", "100-continue"})
 	}
-	// spec 5.2.2: the token of the connection, on every call. User information
-	// in the URL stands in for it only where there is no token.
+	// The token, or the user information in the URL where there is none (spec 5.2.2).
 	if c.opts.Token != "" {
 		h = append(h, Header{"Authorization", "Bearer " + c.opts.Token})
 	} else if q.target.user != "" {
@@ -139,57 +140,14 @@ func (c *Client) defaultHeader(q *request) []Header {
 	return h
 }
 
-// override applies the call's own header lines and checks all of them.
-func (q *request) override(header http.Header) error {
-	for _, name := range slices.Sorted(maps.Keys(header)) {
-		q.header = setHeader(q.header, name, header[name])
-	}
-	for _, h := range q.header {
-		if err := checkHeader(h); err != nil {
-			return err
-		}
-		if strings.EqualFold(h.Name, "Accept-Encoding") {
-			q.sent = true
-			q.offered += "," + h.Value
-		}
-	}
-	return nil
-}
-
 // setHeader replaces the lines of that name in place, or appends them.
 func setHeader(h []Header, name string, values []string) []Header {
 	at := slices.IndexFunc(h, func(x Header) bool { return strings.EqualFold(x.Name, name) })
 	h = slices.DeleteFunc(h, func(x Header) bool { return strings.EqualFold(x.Name, name) })
-	if at < 0 || at > len(h) {
+	if at < 0 {
 		at = len(h)
 	}
-	lines := make([]Header, len(values))
-	for i, v := range values {
-		lines[i] = Header{name, v}
-	}
-	return slices.Insert(h, at, lines...)
-}
-
-// checkHeader refuses what would break the head: a bad name, a line break.
-// The value is not printed: it may be a secret.
-func checkHeader(h Header) error {
-	if !isToken(h.Name) {
-		return fmt.Errorf("check header name %q: not a token", h.Name)
-	}
-	if i := controlIn(h.Value); i >= 0 {
-		return fmt.Errorf("check header %s: control character at byte %d of its value", textproto.CanonicalMIMEHeaderKey(h.Name), i)
-	}
-	return nil
-}
-
-func (q *request) writeHead() {
-	var b strings.Builder
-	b.WriteString(q.method + " " + q.target.path + " HTTP/1.1\r\n")
-	for _, h := range q.header {
-		b.WriteString(h.Name + ": " + h.Value + "\r\n")
-	}
-	b.WriteString("\r\n")
-	q.head = []byte(b.String())
+	return slices.Insert(h, at, lists.Of(values, func(v string) Header { return Header{name, v} })...)
 }
 
 // isToken reports whether s is a token of RFC 9110 5.6.2.
@@ -197,21 +155,17 @@ func isToken(s string) bool { return s != "" && strings.Trim(s, tokenBytes) == "
 
 const tokenBytes = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-// Calls tells the calls of a destination from what else goes to the same host, such as a
-// health check: a proxy passes on any path.
+// Calls tells the calls of a destination from what else goes to the same host.
 type Calls struct {
 	own   string          // the path of the endpoint
-	paths map[string]bool // where calls go
+	paths map[string]bool // where calls go, 100 at most
 }
-
-// mostPaths bounds how many paths of callers are known.
-const mostPaths = 100
 
 // NewCalls knows the calls of the endpoint at a URL.
 func NewCalls(url string, secrets *Redactor) *Calls {
-	c := &Calls{own: "/", paths: map[string]bool{}}
+	c := &Calls{own: "/"}
 	c.own = c.path(url)
-	c.paths[c.own], c.paths[secrets.String(c.own)] = true, true // a recording has it redacted
+	c.paths = map[string]bool{c.own: true, secrets.String(c.own): true} // a recording has it redacted
 	return c
 }
 
@@ -225,7 +179,7 @@ func (c *Calls) Has(s *Sight) bool {
 	case known && s.Method == http.MethodPost:
 		return true
 	case speaksRPC(s.RequestBody):
-		if s.Method == http.MethodPost && len(c.paths) < mostPaths {
+		if s.Method == http.MethodPost && len(c.paths) < 100 {
 			c.paths[path] = true
 		}
 		return true
@@ -233,8 +187,7 @@ func (c *Calls) Has(s *Sight) bool {
 	return known && strings.Contains(strings.ReplaceAll(s.Target, "?", "&"), "&method=")
 }
 
-// path is that of a URL, as it was given. A URL that is a secret as a whole is that of
-// the endpoint.
+// path is that of a URL as it was given; a URL that is secret as a whole is the endpoint's.
 func (c *Calls) path(url string) string {
 	url, _, _ = strings.Cut(url, "#")
 	url, _, _ = strings.Cut(url, "?")
@@ -245,10 +198,8 @@ func (c *Calls) path(url string) string {
 	if !found {
 		return url
 	}
-	if at := strings.IndexByte(rest, '/'); at >= 0 {
-		return rest[at:]
-	}
-	return "/"
+	_, path, _ := strings.Cut(rest, "/")
+	return "/" + path
 }
 
 // speaksRPC reports whether a body has the members of a call, whole or broken.

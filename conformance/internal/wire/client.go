@@ -1,10 +1,16 @@
+// Package wire owns the judge's line to an endpoint: a raw HTTP/1.1 client that writes every
+// request byte by hand and parses every reply strictly, the record and redactor of what
+// passed, and a JSON tree that keeps the text of every value. It knows no rule of the
+// protocol and never repairs a reply: wrong framing is reported, not guessed around.
+//
+// Everything that a peer controls is bounded: the head of a reply, its body as received and
+// as decoded, the memory of all living replies together, the time of a call.
 package wire
 
 import (
 	"cmp"
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"net"
 	"sync"
@@ -18,10 +24,8 @@ import (
 // With it the whole judge stays below 256 MiB, whatever the endpoint sends.
 const DefaultMaxBody = 32 << 20
 
-// Connections that rest longer than maxIdle are not used again: endpoints
-// close idle connections after two seconds and more.
 const (
-	maxIdle      = 1500 * time.Millisecond
+	maxIdle      = 1500 * time.Millisecond // endpoints close idle connections after two seconds and more
 	maxIdleConns = 64
 )
 
@@ -31,35 +35,31 @@ type Options struct {
 	URL string
 	// Token of the connection, sent as bearer (spec 5.2.2); "" sends none.
 	Token string
-	// Headers are further headers of the connection; their values are treated
-	// as secrets.
+	// Headers are further headers of the connection; their values are treated as secrets.
 	Headers map[string]string
 	// Dial opens connections; nil dials the network without any proxy.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	// TLS holds the roots and versions; nil is the system's roots.
 	TLS *tls.Config
-	// Spare gives up replies that are kept for speed alone, when there is no memory for
-	// another one; nil: none are.
+	// Spare gives up replies that are kept for speed alone; nil: none are.
 	Spare func()
 	// MaxBody bounds a body in bytes, DefaultMaxBody when zero.
 	MaxBody int64
-	// Redactor works on everything recorded; nil makes a new one. New adds the
-	// secrets of these options to it.
+	// Redactor works on all records; nil makes one. New adds the secrets of these options.
 	Redactor *Redactor
 	// UserAgent is "destkit" when empty.
 	UserAgent string
-	// Limiter is called before each send with the number of records carried; an
-	// error of it ends the call as KindCanceled. It may be nil.
+	// Limiter is called before each send with the number of records carried; nil: nothing is.
+	// Its error ends the call as KindCanceled.
 	Limiter func(ctx context.Context, records int) error
 }
 
 // Client sends calls to one endpoint. It is safe for parallel use.
 type Client struct {
-	opts    Options
-	target  target
-	redact  *Redactor
-	hideURL bool
-	budget  budget
+	opts   Options
+	target target
+	redact *Redactor
+	budget budget
 
 	calls   atomic.Int64
 	mu      sync.Mutex
@@ -75,11 +75,10 @@ func New(opts Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	if opts.MaxBody <= 0 {
-		opts.MaxBody = DefaultMaxBody
-	}
+	opts.MaxBody = cmp.Or(opts.MaxBody, DefaultMaxBody)
 	opts.UserAgent = cmp.Or(opts.UserAgent, "destkit")
 	opts.Redactor = cmp.Or(opts.Redactor, NewRedactor())
+	opts.TLS = cmp.Or(opts.TLS, &tls.Config{})
 	if opts.Dial == nil {
 		opts.Dial = new(net.Dialer).DialContext
 	}
@@ -92,14 +91,10 @@ func New(opts Options) (*Client, error) {
 	return c, nil
 }
 
-// Redactor gives the redactor, so that further secrets can be added.
-func (c *Client) Redactor() *Redactor { return c.redact }
-
 // Calls gives the number of calls that were sent so far.
 func (c *Client) Calls() int { return int(c.calls.Load()) }
 
-// Close closes the connections at rest. Calls on their way end by themselves;
-// later calls are still served, on connections that are not kept.
+// Close closes the connections at rest, and keeps those of later calls no more.
 func (c *Client) Close() {
 	c.mu.Lock()
 	c.closed = true
@@ -107,9 +102,8 @@ func (c *Client) Close() {
 	c.CloseIdle()
 }
 
-// OneAtATime is for an endpoint that serves no second connection while another is
-// open: from now on each call waits until no connection is open, and none is kept.
-// No call may be on its way.
+// OneAtATime is for an endpoint that serves no second connection while another is open: each
+// later call waits until none is, and none is kept. No call may be on its way.
 func (c *Client) OneAtATime() {
 	c.mu.Lock()
 	c.one = semaphore.NewWeighted(1)
@@ -145,8 +139,7 @@ func (c *Client) CloseIdle() {
 	}
 }
 
-// Open dials a connection to the configured URL for calls that must share one.
-// The caller closes it.
+// Open dials a connection for calls that must share one; the caller closes it.
 func (c *Client) Open(ctx context.Context) (*Conn, error) {
 	done, err := c.Turn(ctx)
 	if err != nil {
@@ -154,7 +147,7 @@ func (c *Client) Open(ctx context.Context) (*Conn, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, DefaultTimeout)
 	defer cancel()
-	conn, err := c.dial(ctx, c.target)
+	conn, err := c.dial(ctx, c.target, c.opts.TLS)
 	if err != nil {
 		done()
 		return nil, fmt.Errorf("open connection: %w", err)
@@ -164,10 +157,8 @@ func (c *Client) Open(ctx context.Context) (*Conn, error) {
 	return conn, nil
 }
 
-// Handshake performs one TLS handshake with cfg (nil: the options') against
-// address (host:port, "": the URL's) asking for serverName ("": the URL's),
-// and closes. When the certificates do not verify the state still holds them.
-func (c *Client) Handshake(ctx context.Context, cfg *tls.Config, address, serverName string) (tls.ConnectionState, error) {
+// Handshake performs one TLS handshake and closes. A cfg without a name asks for the URL's.
+func (c *Client) Handshake(ctx context.Context, cfg *tls.Config) (tls.ConnectionState, error) {
 	done, err := c.Turn(ctx)
 	if err != nil {
 		return tls.ConnectionState{}, err
@@ -176,58 +167,21 @@ func (c *Client) Handshake(ctx context.Context, cfg *tls.Config, address, server
 	ctx, cancel := context.WithTimeout(ctx, DefaultTimeout)
 	defer cancel()
 	t := c.target
-	if address != "" {
-		t.addr = address
-	}
-	raw, err := c.opts.Dial(ctx, "tcp", t.addr)
+	t.tls = true
+	conn, err := c.dial(ctx, t, cfg)
 	if err != nil {
-		return tls.ConnectionState{}, dialError(err)
+		return tls.ConnectionState{}, err
 	}
-	defer raw.Close()
-	cfg = cmp.Or(cfg, c.opts.TLS)
-	if serverName != "" {
-		t.name = serverName
-	}
-	tc, err := handshake(ctx, raw, cfg, t.name, serverName != "")
-	state := tc.ConnectionState()
-	var bad *tls.CertificateVerificationError
-	if errors.As(err, &bad) {
-		state.PeerCertificates = bad.UnverifiedCertificates
-	}
-	return state, err
+	defer conn.Close()
+	return conn.nc.(*tls.Conn).ConnectionState(), nil
 }
 
-// handshake never passes the deadline of ctx. A name that was asked for wins
-// over the one in cfg.
-func handshake(ctx context.Context, raw net.Conn, cfg *tls.Config, name string, wins bool) (*tls.Conn, error) {
-	cfg = cmp.Or(cfg, &tls.Config{})
-	cfg = cfg.Clone()
-	if cfg.ServerName == "" || wins {
-		cfg.ServerName = name
+// unconnected is why no connection came about; kind: where it is neither a name nor a deadline.
+func unconnected(err error, op string, kind Kind) error {
+	if is := Classify(err, 0); is == KindTimeout || is == KindCanceled || is == KindDNS {
+		kind = is
 	}
-	cfg.NextProtos = []string{"http/1.1"}
-	tc := tls.Client(raw, cfg)
-	err := tc.HandshakeContext(ctx)
-	if err == nil {
-		return tc, nil
-	}
-	kind := Classify(err, 0)
-	if kind != KindTimeout && kind != KindCanceled {
-		kind = KindTLS
-	}
-	return tc, &Error{Kind: kind, Op: "tls handshake", Err: err}
-}
-
-// dialError keeps the kinds of a failed dial apart: anything that is neither a
-// name nor a deadline means that no connection came about.
-func dialError(err error) error {
-	kind := Classify(err, 0)
-	switch kind {
-	case KindTimeout, KindCanceled, KindDNS:
-	default:
-		kind = KindRefused
-	}
-	return &Error{Kind: kind, Op: "dial", Err: err}
+	return &Error{Kind: kind, Op: op, Err: err}
 }
 
 // take gives a live connection from the pool, or nil.

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -32,23 +33,25 @@ type Conn struct {
 	idleFor   time.Duration
 	watch     chan error // non-nil at rest
 
-	once sync.Once
 	mu   sync.Mutex
-	dead error
+	dead error // why it can carry no further call
 }
 
 // dial opens a connection to t, handshake included, within ctx.
-func (c *Client) dial(ctx context.Context, t target) (*Conn, error) {
+func (c *Client) dial(ctx context.Context, t target, cfg *tls.Config) (*Conn, error) {
 	raw, err := c.opts.Dial(ctx, "tcp", t.addr)
 	if err != nil {
-		return nil, dialError(err)
+		return nil, unconnected(err, "dial", KindRefused)
 	}
 	conn := &Conn{key: poolKey(t), raw: raw, nc: raw, idleFor: maxIdle}
 	if t.tls {
-		tc, err := handshake(ctx, raw, c.opts.TLS, t.name, false)
-		if err != nil {
+		cfg = cfg.Clone()
+		cfg.ServerName = cmp.Or(cfg.ServerName, t.name)
+		cfg.NextProtos = []string{"http/1.1"}
+		tc := tls.Client(raw, cfg)
+		if err := tc.HandshakeContext(ctx); err != nil {
 			raw.Close()
-			return nil, err
+			return nil, unconnected(err, "tls handshake", KindTLS)
 		}
 		conn.nc = tc
 	}
@@ -62,65 +65,52 @@ func poolKey(t target) string { return fmt.Sprint(t.tls, " ", t.addr, " ", t.nam
 // Close closes the connection at once. It may be called more than once.
 func (c *Conn) Close() { c.kill(net.ErrClosed) }
 
-// kill closes beneath TLS: a farewell could block on a peer that does not read.
+// kill closes beneath TLS, whose closing message could block on a peer that does not read.
 func (c *Conn) kill(why error) {
-	c.once.Do(func() {
-		c.mu.Lock()
-		c.dead = why
-		c.mu.Unlock()
-		c.raw.Close()
-		if c.done != nil {
-			c.done()
-		}
-	})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.dead != nil {
+		return
+	}
+	c.dead = why
+	c.raw.Close()
+	if c.done != nil {
+		c.done()
+	}
 }
 
-// Err tells why the connection can carry no further call, or nil.
-func (c *Conn) Err() error {
+func (c *Conn) err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.dead
 }
 
-// TLS gives the state of the handshake, or nil on plain HTTP.
-func (c *Conn) TLS() *tls.ConnectionState {
-	tc, ok := c.nc.(*tls.Conn)
-	if !ok {
-		return nil
-	}
-	state := tc.ConnectionState()
-	return &state
-}
-
-// rest watches the connection while no call is on it, so that a close or a
-// stray byte is seen before the next request is written.
+// rest watches a connection for a close or a stray byte before the next request is written.
 func (c *Conn) rest() {
 	c.idleSince = time.Now()
 	c.rd.begin(0)
 	c.nc.SetDeadline(time.Time{})
-	watch := make(chan error, 1)
-	c.watch = watch
-	go func() {
+	c.watch = make(chan error, 1)
+	go func(watch chan error) {
 		_, err := c.br.Peek(1)
 		watch <- err
-	}()
+	}(c.watch)
 }
 
 // wake ends the watch. It gives an error when the connection is not usable.
 func (c *Conn) wake() error {
 	if c.watch == nil {
-		return c.Err()
+		return c.err()
 	}
 	c.nc.SetReadDeadline(longAgo)
 	err := <-c.watch
 	c.watch = nil
-	if dead := c.Err(); dead != nil {
+	switch dead := c.err(); {
+	case dead != nil:
 		return dead
-	}
-	switch {
 	case err == nil:
-		n := c.br.Buffered()
-		return &Error{Kind: KindMalformed, Op: "reuse connection", Err: fmt.Errorf("%s came after the end of the previous response", quantity.Count(n, "byte"))}
+		came := quantity.Count(c.br.Buffered(), "byte")
+		return &Error{Kind: KindMalformed, Op: "reuse connection", Err: fmt.Errorf("%s came after the end of the previous response", came)}
 	case isTimeout(err):
 		return nil
 	}
@@ -131,8 +121,7 @@ func (c *Conn) wake() error {
 type meter struct {
 	conn     net.Conn
 	received int64
-	cut      int64 // end after that many bytes, 0: never
-	first    time.Time
+	cut      int64     // end after that many bytes, 0: never
 	last     time.Time // of the previous byte of the body, zero before the body
 	gap      time.Duration
 }
@@ -142,7 +131,7 @@ func (m *meter) begin(cut int) { *m = meter{conn: m.conn, cut: int64(cut)} }
 // body starts the measurement of pauses.
 func (m *meter) body() { m.last = time.Now() }
 
-// Read reads from the connection and notes when bytes came.
+// Read notes how many bytes came, and when.
 func (m *meter) Read(p []byte) (int, error) {
 	if m.cut > 0 {
 		if m.received >= m.cut {
@@ -151,20 +140,16 @@ func (m *meter) Read(p []byte) (int, error) {
 		p = p[:min(int64(len(p)), m.cut-m.received)]
 	}
 	n, err := m.conn.Read(p)
-	now := time.Now()
-	if n > 0 && m.received == 0 {
-		m.first = now
-	}
 	m.received += int64(n)
 	if !m.last.IsZero() {
+		now := time.Now()
 		m.gap = max(m.gap, now.Sub(m.last))
 		m.last = now
 	}
 	return n, err
 }
 
-// within runs the exchange on a connection that ends at the deadline, and at
-// once when ctx ends.
+// within runs an exchange that ends at the deadline, and at once when ctx ends.
 func (c *Conn) within(ctx context.Context, deadline time.Time, do func() error) error {
 	c.nc.SetDeadline(deadline)
 	fired := make(chan struct{})

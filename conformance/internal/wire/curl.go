@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// curlInline is the largest body in bytes that stands in the command itself: a longer one
-// hides the command.
+// curlInline is the largest body in bytes that does not hide the command.
 const curlInline = 300
 
 // curlOwn are header lines that curl writes by itself.
@@ -20,20 +19,20 @@ var curlOwn = map[string]bool{
 // placeholderName finds a placeholder that a shell shall expand.
 var placeholderName = regexp.MustCompile(`\$(?:DESTKIT_[A-Z0-9_]+|\{DESTKIT_[A-Z0-9_]+\})`)
 
-// Curl gives a command for a POSIX shell that sends the exchange again. Secrets
-// stand as $DESTKIT_TOKEN and the like, to be set by whoever runs it, and so does a
-// URL that holds one; a long or binary body as a file, see CurlBodyFile.
+// Curl gives a command for a POSIX shell that sends the exchange again: secrets as variables
+// such as $DESTKIT_TOKEN, a long or binary body as a file, see CurlBodyFile.
 func Curl(e Exchange) string { return curl(e, CurlBodyFile(e)) }
 
-// Curl is the command for a POSIX shell that sends the exchange again, with its body as a
-// whole, and with secrets as variables such as $DESTKIT_TOKEN. It is "" when only a part
-// of the request is known, or its body is no text.
+// Curl is the same with the whole body in the command, "" when only a part of the request is
+// known or its body is no text.
 func (e Exchange) Curl() string {
-	if e.Request.Body.Base64 != "" || strings.Contains(e.Request.Body.Text, "\x00") {
+	if e.Request.Body.binary() {
 		return ""
 	}
 	return curl(e, "")
 }
+
+func (b Body) binary() bool { return b.Base64 != "" || strings.Contains(b.Text, "\x00") }
 
 func curl(e Exchange, file string) string {
 	if e.Incoming || e.Request.Body.Truncated {
@@ -51,25 +50,21 @@ func curl(e Exchange, file string) string {
 		if name == "accept-encoding" && h.Value == defaultAcceptEncoding {
 			words = append(words, "--compressed")
 		}
-		if !curlOwn[name] {
-			words = append(words, "-H "+shellQuote(headerWord(h)))
+		switch {
+		case curlOwn[name]:
+		case h.Value == "":
+			words = append(words, "-H "+shellQuote(h.Name+";"))
+		default:
+			words = append(words, "-H "+shellQuote(h.Name+": "+h.Value))
 		}
 	}
 	if !typed { // curl would invent one
 		words = append(words, "-H 'Content-Type:'")
 	}
-	if body := curlBody(e, file); body != "" {
-		words = append(words, body)
+	if e.Request.Body.Size > 0 {
+		words = append(words, curlBody(e.Request.Body, file))
 	}
 	return strings.Join(words, " ")
-}
-
-// headerWord writes a header for curl, where "Name;" sends an empty value.
-func headerWord(h Header) string {
-	if h.Value == "" {
-		return h.Name + ";"
-	}
-	return h.Name + ": " + h.Value
 }
 
 // BodyFolder is the folder of the files that Curl refers to, in that of the run.
@@ -78,32 +73,25 @@ const BodyFolder = "destkit-bodies"
 // CurlBodyFile gives the name of the file that Curl refers to and the body that
 // belongs there, or "" when the command holds the body itself.
 func CurlBodyFile(e Exchange) string {
-	body := e.Request.Body
-	if body.Size <= curlInline && body.Base64 == "" && !strings.Contains(body.Text, "\x00") {
+	if e.Request.Body.Size <= curlInline && !e.Request.Body.binary() {
 		return ""
 	}
-	check := cmp.Or(e.Check, "preflight")
-	return fmt.Sprintf("%s/%s-%d.json", BodyFolder, check, e.ID)
+	return fmt.Sprintf("%s/%s-%d.json", BodyFolder, cmp.Or(e.Check, "preflight"), e.ID)
 }
 
-func curlBody(e Exchange, file string) string {
-	if e.Request.Body.Size == 0 {
-		return ""
-	}
-	if file != "" {
-		if e.Request.Body.Base64 != "" {
-			return "--data-binary @" + shellQuote(file)
-		}
+func curlBody(body Body, file string) string {
+	switch {
+	case file != "" && body.Base64 != "":
+		return "--data-binary @" + shellQuote(file)
+	case file != "":
 		return "-d @" + shellQuote(file)
+	case strings.HasPrefix(body.Text, "@"): // a file to -d
+		return "--data-raw " + shellQuote(body.Text)
 	}
-	if strings.HasPrefix(e.Request.Body.Text, "@") { // a file to -d
-		return "--data-raw " + shellQuote(e.Request.Body.Text)
-	}
-	return "-d " + shellQuote(e.Request.Body.Text)
+	return "-d " + shellQuote(body.Text)
 }
 
-// shellQuote quotes for a POSIX shell: plain words stay, placeholders are left
-// to expand, all else is literal.
+// shellQuote quotes all but plain words, and placeholders that a POSIX shell shall expand.
 func shellQuote(s string) string {
 	if s != "" && strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_./") == "" {
 		return s
@@ -111,16 +99,11 @@ func shellQuote(s string) string {
 	if !placeholderName.MatchString(s) {
 		return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 	}
-	var b strings.Builder
-	b.WriteByte('"')
 	escape := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "$", `\$`, "`", "\\`")
-	at := 0
+	word, at := `"`, 0
 	for _, m := range placeholderName.FindAllStringIndex(s, -1) {
-		b.WriteString(escape.Replace(s[at:m[0]]))
-		b.WriteString(s[m[0]:m[1]])
+		word += escape.Replace(s[at:m[0]]) + s[m[0]:m[1]]
 		at = m[1]
 	}
-	b.WriteString(escape.Replace(s[at:]))
-	b.WriteByte('"')
-	return b.String()
+	return word + escape.Replace(s[at:]) + `"`
 }

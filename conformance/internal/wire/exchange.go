@@ -60,9 +60,8 @@ type Header struct {
 	Value string `json:"value"`
 }
 
-// Body is a recorded body. Text is valid UTF-8; a body that is not stands in
-// Base64 instead. Size is the true length in bytes; Truncated says that less
-// than that was kept.
+// Body is a recorded body. Text is valid UTF-8; a body that is not stands in Base64 instead. Size
+// is the true length in bytes; Truncated says that less than that was kept.
 type Body struct {
 	Text      string `json:"text,omitempty"`
 	Base64    string `json:"base64,omitempty"`
@@ -102,16 +101,15 @@ type Content struct {
 	// content encoding. They share memory when there is none, and Body is Raw
 	// when the encoding lies. Of a body that is too large the beginning stays.
 	Raw, Body []byte
-	// Unread: the body has a coding that this program does not know, and that the
-	// caller offered.
+	// Unread: the body has a coding that this program does not know, and that the caller offered.
 	Unread  bool
 	partial []byte // what could be decoded of a body that could not be to its end
 }
 
 // Timing says when a call was made, and how long each part took. Started is when dialling
-// or sending began. FirstByte counts from there to the first byte of the response, Dial to
-// the usable connection (0 when reused), Total to the end; MaxGap is the longest pause in
-// the body. 0 where it is not known.
+// or sending began. FirstByte counts from there to the first byte of the response (of a Sight
+// only), Dial to the usable connection (0 when reused), Total to the end; MaxGap is the
+// longest pause in the body. 0 where it is not known.
 type Timing struct {
 	Started                        time.Time
 	Dial, FirstByte, Total, MaxGap time.Duration
@@ -127,12 +125,10 @@ type Carrier struct {
 	CloseAnnounced, ConnClosed bool
 }
 
-// OK reports whether a complete HTTP response was received. Its content encoding
-// may still be wrong (KindEncoding).
+// OK reports whether a complete HTTP response was received, be its content encoding wrong.
 func (r *Reply) OK() bool { return r.Kind == KindNone || r.Kind == KindEncoding }
 
-// Unsent reports that no byte of the request has left: the connection was refused, and no
-// dead one was tried before it.
+// Unsent reports whether no byte of the request has left, not even on a dead connection.
 func (r *Reply) Unsent() bool { return r.Kind == KindRefused && !r.Retried }
 
 // Ended reports whether an HTTP response came to an end, be it a bad one. One that began

@@ -2,7 +2,7 @@ package wire
 
 import (
 	"bytes"
-	"fmt"
+	"slices"
 	"strconv"
 )
 
@@ -22,15 +22,10 @@ const (
 // String gives the type's name as JSON writes it: "null", "boolean", "number",
 // "string", "array", "object"; "absent" for the zero value.
 func (k NodeKind) String() string {
-	names := [...]string{"absent", "null", "boolean", "number", "string", "array", "object"}
-	if int(k) < len(names) {
-		return names[k]
-	}
-	return "unknown"
+	return [...]string{"absent", "null", "boolean", "number", "string", "array", "object"}[k]
 }
 
-// Node is one JSON value. Its methods work on a nil node, which stands for an
-// absent value.
+// Node is one JSON value. Its methods work on a nil node, which stands for an absent value.
 type Node struct {
 	Kind NodeKind
 	// Raw is the text of the value as received, without space around it.
@@ -64,9 +59,8 @@ func (n *Node) Type() NodeKind {
 	return n.Kind
 }
 
-// Get goes down by member names, and by decimal indices in arrays. It gives nil
-// when there is no such value. Of duplicate members the last counts, as in
-// nearly every parser.
+// Get goes down by member names, and by decimal indices in arrays. It gives nil when there is no
+// such value. Of duplicate members the last counts, as in nearly every parser.
 func (n *Node) Get(path ...string) *Node {
 	for _, name := range path {
 		n = n.child(name)
@@ -77,9 +71,9 @@ func (n *Node) Get(path ...string) *Node {
 func (n *Node) child(name string) *Node {
 	switch {
 	case n.Is(Object):
-		for i := len(n.Members) - 1; i >= 0; i-- {
-			if n.Members[i].Name == name {
-				return n.Members[i].Value
+		for _, m := range slices.Backward(n.Members) {
+			if m.Name == name {
+				return m.Value
 			}
 		}
 	case n.Is(Array):
@@ -90,19 +84,10 @@ func (n *Node) child(name string) *Node {
 	return nil
 }
 
-// Has reports whether an object has the member, even as null.
-func (n *Node) Has(name string) bool { return n.Is(Object) && n.child(name) != nil }
-
 // Bool gives the value of a boolean; ok is false for any other type.
-func (n *Node) Bool() (value, ok bool) {
-	if !n.Is(Bool) {
-		return false, false
-	}
-	return n.Raw[0] == 't', true
-}
+func (n *Node) Bool() (value, ok bool) { return n.Is(Bool) && n.Raw[0] == 't', n.Is(Bool) }
 
-// Int gives the value of a number that is written as an integer and fits in
-// 64 bits; 1.0 and 1e3 are not.
+// Int gives the value of a number that is written as an integer (1.0 is not) and fits in 64 bits.
 func (n *Node) Int() (int64, bool) {
 	if !n.Is(Number) {
 		return 0, false
@@ -113,27 +98,3 @@ func (n *Node) Int() (int64, bool) {
 
 // IsInteger reports whether a number is written as an integer, of any size.
 func (n *Node) IsInteger() bool { return n.Is(Number) && !bytes.ContainsAny(n.Raw, ".eE") }
-
-// SyntaxKind says in which way a text is not one JSON value.
-type SyntaxKind string
-
-// The ways.
-const (
-	SyntaxEmpty    SyntaxKind = "empty"    // nothing but space
-	SyntaxBOM      SyntaxKind = "bom"      // begins with a byte order mark
-	SyntaxUTF8     SyntaxKind = "utf8"     // a string that is not UTF-8
-	SyntaxTrailing SyntaxKind = "trailing" // bytes after a complete value
-	SyntaxDepth    SyntaxKind = "depth"    // nested deeper than MaxDepth
-	SyntaxTooLarge SyntaxKind = "toolarge" // more values than memory allows
-	SyntaxInvalid  SyntaxKind = "invalid"  // anything else
-)
-
-// SyntaxError says why and at which byte a text is not one JSON value.
-type SyntaxError struct {
-	Kind   SyntaxKind
-	Offset int // from 0
-	Reason string
-}
-
-// Error gives the reason with its place.
-func (e *SyntaxError) Error() string { return fmt.Sprintf("%s at byte %d", e.Reason, e.Offset) }

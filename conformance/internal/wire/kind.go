@@ -12,13 +12,12 @@ import (
 	"syscall"
 )
 
-// Kind says how an exchange ended. The zero value is a complete, well-formed
-// response, whatever its status.
+// Kind says how an exchange ended.
 type Kind string
 
 // The ends of an exchange.
 const (
-	KindNone      Kind = ""          // a complete response
+	KindNone      Kind = ""          // a complete, well-formed response, whatever its status
 	KindDNS       Kind = "dns"       // the name does not resolve
 	KindRefused   Kind = "refused"   // no connection: refused, unreachable
 	KindTLS       Kind = "tls"       // the handshake failed; Err holds the cause
@@ -35,15 +34,14 @@ const (
 	KindInvalid   Kind = "invalid"   // the call itself cannot be sent
 )
 
-// ErrAway is what a step of a scenario returns when the endpoint stopped accepting
-// connections in the middle of it, whichever call met that.
-var ErrAway = errors.New("the endpoint went away")
+// What a step of a scenario returns when the endpoint stopped accepting connections in the
+// middle of it, whichever call met that, or accepts them and answers nothing any more.
+var (
+	ErrAway   = errors.New("the endpoint went away")
+	ErrSilent = fmt.Errorf("%w: it answers nothing", ErrAway)
+)
 
-// ErrSilent is an ErrAway of an endpoint that accepts connections and answers nothing any
-// more.
-var ErrSilent = fmt.Errorf("%w: it answers nothing", ErrAway)
-
-// Error is what ended an exchange: a kind, what was being done, and the cause.
+// Error is what ended an exchange.
 type Error struct {
 	Kind Kind
 	Op   string // "read response head", "dial", …
@@ -64,19 +62,18 @@ func (e *Error) Error() string {
 // Unwrap gives the cause, so that x509 and network errors can be looked at.
 func (e *Error) Unwrap() error { return e.Err }
 
-// malformed builds the error of a reply that is not well-formed HTTP.
-func malformed(format string, args ...any) error {
-	return &Error{Kind: KindMalformed, Op: "parse response", Err: fmt.Errorf(format, args...)}
-}
+// The errors of a reply by their texts.
+var (
+	malformed     = failing(KindMalformed, "parse response")
+	tooLarge      = failing(KindTooLarge, "read response")
+	unread        = failing(KindUnread, "read response")
+	encodingError = failing(KindEncoding, "decode content encoding")
+)
 
-// tooLarge builds the error of a reply over one of the bounds.
-func tooLarge(format string, args ...any) error {
-	return &Error{Kind: KindTooLarge, Op: "read response", Err: fmt.Errorf(format, args...)}
-}
-
-// unread builds the error of a reply that could not be held beside others.
-func unread(format string, args ...any) error {
-	return &Error{Kind: KindUnread, Op: "read response", Err: fmt.Errorf(format, args...)}
+func failing(kind Kind, op string) func(format string, args ...any) error {
+	return func(format string, args ...any) error {
+		return &Error{Kind: kind, Op: op, Err: fmt.Errorf(format, args...)}
+	}
 }
 
 // errCut marks an end that the call asked for.
@@ -106,8 +103,6 @@ func Classify(err error, received int64) Kind {
 		return KindRefused
 	case received > 0:
 		return KindTruncated
-	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, syscall.ECONNABORTED):
-		return KindReset
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed), errors.Is(err, io.ErrClosedPipe):
 		return KindClosed
 	}
@@ -116,16 +111,15 @@ func Classify(err error, received int64) Kind {
 
 func isTimeout(err error) bool {
 	var timeout net.Error
-	return errors.As(err, &timeout) && timeout.Timeout() || errors.Is(err, os.ErrDeadlineExceeded)
+	return errors.As(err, &timeout) && timeout.Timeout()
 }
 
 // isTLS knows the errors of TLS, alerts after the handshake included.
 func isTLS(err error) bool {
-	var record tls.RecordHeaderError
-	var verify *tls.CertificateVerificationError
-	var op *net.OpError
-	return errors.As(err, &record) || errors.As(err, &verify) ||
-		errors.As(err, &op) && (op.Op == "remote error" || op.Op == "local error")
+	_, record := errors.AsType[tls.RecordHeaderError](err)
+	_, verify := errors.AsType[*tls.CertificateVerificationError](err)
+	op, is := errors.AsType[*net.OpError](err)
+	return record || verify || is && (op.Op == "remote error" || op.Op == "local error")
 }
 
 const candidates = "could be"

@@ -97,7 +97,7 @@ func TestOverTLS(t *testing.T) {
 		conn, err := c.Open(t.Context())
 		require.NoError(t, err)
 		defer conn.Close()
-		require.Equal(t, "example.com", conn.TLS().ServerName)
+		require.Equal(t, "example.com", conn.nc.(*tls.Conn).ConnectionState().ServerName)
 	})
 	t.Run("not trusted", func(t *testing.T) {
 		c := newClient(t, Options{URL: srv.URL, TLS: &tls.Config{RootCAs: x509.NewCertPool()}})
@@ -108,21 +108,21 @@ func TestOverTLS(t *testing.T) {
 		_, err := c.Open(t.Context())
 		require.ErrorAs(t, err, &unknown)
 		require.Equal(t, KindTLS, Classify(err, 0))
-		state, err := c.Handshake(t.Context(), nil, "", "")
+		_, err = c.Handshake(t.Context(), c.opts.TLS)
 		require.ErrorAs(t, err, &unknown)
-		require.Equal(t, srv.Certificate().Raw, state.PeerCertificates[0].Raw)
 	})
 	t.Run("handshake", func(t *testing.T) {
-		c := newClient(t, Options{URL: "https://nowhere.invalid/", TLS: &tls.Config{RootCAs: roots}})
-		state, err := c.Handshake(t.Context(), nil, srv.Listener.Addr().String(), "example.com")
+		c := newClient(t, Options{URL: "https://nowhere.invalid/", Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, network, srv.Listener.Addr().String())
+		}})
+		state, err := c.Handshake(t.Context(), &tls.Config{RootCAs: roots, ServerName: "example.com"})
 		require.NoError(t, err)
 		require.NotEmpty(t, state.VerifiedChains)
-		_, err = c.Handshake(t.Context(), nil, srv.Listener.Addr().String(), "")
+		_, err = c.Handshake(t.Context(), &tls.Config{RootCAs: roots})
 		var name x509.HostnameError
 		require.ErrorAs(t, err, &name)
 		require.Equal(t, "nowhere.invalid", name.Host)
-		_, err = c.Handshake(t.Context(), &tls.Config{RootCAs: roots, MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10},
-			srv.Listener.Addr().String(), "example.com")
+		_, err = c.Handshake(t.Context(), &tls.Config{RootCAs: roots, ServerName: "example.com", MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10})
 		require.Equal(t, KindTLS, Classify(err, 0))
 	})
 	t.Run("plain probe", func(t *testing.T) {

@@ -2,18 +2,14 @@ package wire
 
 import (
 	"bytes"
-	"fmt"
+	"cmp"
 	"slices"
 	"strconv"
 	"unsafe"
 
 	"github.com/destkit/destkit/internal/foreign"
-	"github.com/destkit/destkit/internal/quantity"
 	"github.com/destkit/destkit/internal/rawjson"
 )
-
-// MaxDepth is how deep values may be nested.
-const MaxDepth = 512
 
 // maxTree bounds the memory of one tree in bytes, about 200,000 values.
 const maxTree = 48 << 20
@@ -24,11 +20,20 @@ const (
 	memberCost = 2 * int(unsafe.Sizeof(Member{}))
 )
 
-const maxDuplicates = 100
+const (
+	maxDepth      = 512
+	maxDuplicates = 100
+	fewMembers    = 16            // of an object need no index
+	mostNodes     = 64            // are made at once: about 8 KiB
+	treeStep      = 2 * freeBytes // in which a tree asks for memory
+)
 
-// Parse reads exactly one JSON value (RFC 8259) in UTF-8, without a byte order
-// mark and without anything but space around it. Raw texts share the memory of
-// b. Its errors are of type *SyntaxError.
+// SyntaxError says why and at which byte, from 0, a text is not one JSON value.
+type SyntaxError = rawjson.SyntaxError
+
+// Parse reads exactly one JSON value (RFC 8259) in UTF-8, at most 512 deep, without a byte
+// order mark and without anything but space around it. Raw texts share the memory of b. Its
+// errors are of type *SyntaxError, and one of KindTooLarge for more values than memory allows.
 func Parse(b []byte) (*Node, error) {
 	root, _, err := parse(b, nil)
 	return root, err
@@ -38,7 +43,7 @@ func Parse(b []byte) (*Node, error) {
 // tree takes, in bytes, beside the text that it shares.
 func parse(b []byte, memory *budget) (root *Node, cost int, err error) {
 	p := &parser{b: b, budget: memory}
-	root, err = p.document()
+	err = attempt(func() { root = p.document() })
 	for range p.taken / treeStep {
 		switch {
 		case memory == nil:
@@ -48,40 +53,27 @@ func parse(b []byte, memory *budget) (root *Node, cost int, err error) {
 			memory.give(treeStep)
 		}
 	}
-	if err == nil {
-		root.Duplicates = p.duplicates
-	}
 	return root, p.cost, err
 }
 
-// treeStep is the portion in bytes in which a tree asks for memory.
-const treeStep = 2 * freeBytes
-
+// parser builds a tree from the scans of package rawjson. It fails at a fault, for attempt.
 type parser struct {
 	b          []byte
 	at         int
-	depth      int
 	cost       int
 	taken      int
 	budget     *budget
-	path       []step
+	path       []byte // of the current value, such as .fields[2].label
 	duplicates []string
 	nodes      []Node // not used yet, of so many made at once
 	made       int
 }
 
-// mostNodes are made at once: about 8 KiB.
-const mostNodes = 64
-
-// step is one element of the path to the current value.
-type step struct {
-	name  string
-	index int // -1 for a member
-}
-
-// fail ends the parsing; document returns the error.
-func (p *parser) fail(kind SyntaxKind, at int, format string, args ...any) {
-	panic(&SyntaxError{Kind: kind, Offset: at, Reason: fmt.Sprintf(format, args...)})
+// reached goes on where a scan has ended, or ends with its fault.
+func (p *parser) reached(at int, fault rawjson.Fault) {
+	if p.at = at; fault != rawjson.FaultNone {
+		fail(rawjson.ErrorAt(at, fault))
+	}
 }
 
 // spend counts memory before it is used.
@@ -89,83 +81,56 @@ func (p *parser) spend(n int) {
 	p.cost += n
 	for p.cost-freeBytes > p.taken {
 		if p.cost > maxTree || p.budget != nil && len(p.b) >= heavy && !p.budget.take(treeStep) {
-			p.fail(SyntaxTooLarge, p.at, "too many values to hold in memory")
+			fail(tooLarge("too many values to hold in memory"))
 		}
 		if p.budget != nil && len(p.b) < heavy && !p.budget.await(treeStep) {
-			panic(unread("the replies that are being looked at have together too many values to hold in memory"))
+			fail(unread("the replies that are being looked at have together too many values to hold in memory"))
 		}
 		p.taken += treeStep
 	}
 }
 
-func (p *parser) document() (root *Node, err error) {
-	defer func() {
-		switch failure := recover().(type) {
-		case nil:
-		case *SyntaxError:
-			root, err = nil, failure
-		case *Error:
-			root, err = nil, failure
-		default:
-			panic(failure)
-		}
-	}()
+func (p *parser) document() *Node {
 	if bytes.HasPrefix(p.b, []byte("\xef\xbb\xbf")) {
-		p.fail(SyntaxBOM, 0, "a byte order mark stands before the value")
+		fail(&SyntaxError{Reason: "a byte order mark stands before the value"})
 	}
-	p.space()
-	if p.at == len(p.b) {
-		p.fail(SyntaxEmpty, p.at, "there is no value")
+	if p.at = rawjson.SkipSpace(p.b, 0); p.at == len(p.b) {
+		p.reached(p.at, rawjson.FaultEnd)
 	}
-	root = p.value()
-	if p.space(); p.at < len(p.b) {
-		p.fail(SyntaxTrailing, p.at, "%s %s the value", quantity.Count(len(p.b)-p.at, "byte"), quantity.Verb(len(p.b)-p.at, "follows", "follow"))
+	root := p.value(0)
+	if p.at = rawjson.SkipSpace(p.b, p.at); p.at < len(p.b) {
+		p.reached(p.at, rawjson.FaultTrailing)
 	}
-	return root, nil
+	root.Duplicates = p.duplicates
+	return root
 }
 
-func (p *parser) space() { p.at = rawjson.SkipSpace(p.b, p.at) }
+// kindOf is the kind of a value by its first byte; that of a number is not in it.
+var kindOf = [256]NodeKind{'{': Object, '[': Array, '"': String, 't': Bool, 'f': Bool, 'n': Null}
 
-// peek gives the next byte, 0 at the end.
-func (p *parser) peek() byte {
-	if p.at < len(p.b) {
-		return p.b[p.at]
-	}
-	return 0
-}
-
-func (p *parser) unexpected(wanted string) {
-	if p.at >= len(p.b) {
-		p.fail(SyntaxInvalid, p.at, "the text ends where %s should stand", wanted)
-	}
-	p.fail(SyntaxInvalid, p.at, "%q stands where %s should", p.b[p.at], wanted)
-}
-
-func (p *parser) value() *Node {
+func (p *parser) value(depth int) *Node {
 	p.spend(nodeCost)
-	n := p.node()
-	from := p.at
-	switch c := p.peek(); {
-	case c == '{':
-		p.nested(n, Object, p.object)
-	case c == '[':
-		p.nested(n, Array, p.array)
-	case c == '"':
-		n.Kind, n.Text = String, p.text()
-	case c == '-' || c >= '0' && c <= '9':
-		n.Kind = Number
-		p.number()
-	case c == 't':
-		n.Kind = Bool
-		p.word("true")
-	case c == 'f':
-		n.Kind = Bool
-		p.word("false")
-	case c == 'n':
-		n.Kind = Null
-		p.word("null")
+	n, from := p.node(), p.at
+	n.Kind = cmp.Or(kindOf[p.b[from]], Number)
+	switch n.Kind {
+	case Object, Array:
+		if depth == maxDepth {
+			fail(&SyntaxError{Offset: from, Reason: "nested deeper than 512"})
+		}
+		if n.Kind == Object {
+			p.object(n, depth+1)
+		} else {
+			p.array(n, depth+1)
+		}
+	case String:
+		end, fault := rawjson.SkipString(p.b, from+1)
+		if fault == rawjson.FaultEnd {
+			fail(&SyntaxError{Offset: from, Reason: "the string does not end"})
+		}
+		p.reached(end, fault)
+		n.Text = p.text(p.b[from+1 : end-1])
 	default:
-		p.unexpected("a value")
+		p.reached(rawjson.SkipValue(p.b, from, depth))
 	}
 	n.Raw = p.b[from:p.at:p.at]
 	return n
@@ -182,143 +147,62 @@ func (p *parser) node() *Node {
 	return n
 }
 
-// nested bounds the recursion.
-func (p *parser) nested(n *Node, kind NodeKind, read func(*Node)) {
-	if p.depth++; p.depth > MaxDepth {
-		p.fail(SyntaxDepth, p.at, "values are nested deeper than %d", MaxDepth)
-	}
-	n.Kind = kind
-	p.at++
-	p.space()
-	read(n)
-	p.depth--
-}
-
-func (p *parser) object(n *Node) {
-	var seen map[string]bool
-	for more := p.begins('}'); more; more = p.goesOn('}') {
-		if p.peek() != '"' {
-			p.unexpected("the name of a member")
-		}
-		name := p.text()
-		p.spend(memberCost)
-		p.path = append(p.path, step{name, -1})
-		seen = p.duplicate(n, name, seen)
-		if p.space(); p.peek() != ':' {
-			p.unexpected(`":"`)
-		}
+func (p *parser) object(n *Node, depth int) {
+	p.at = rawjson.SkipSpace(p.b, p.at+1)
+	if p.at < len(p.b) && p.b[p.at] == '}' {
 		p.at++
-		p.space()
-		value := p.value()
-		p.path = p.path[:len(p.path)-1]
-		if n.Members == nil {
-			n.Members = make([]Member, 0, 2) // as memberCost counts
-		}
-		n.Members = append(n.Members, Member{name, value})
+		return
+	}
+	n.Members = make([]Member, 0, 2) // as memberCost counts
+	var seen map[string]bool
+	for more := true; more; {
+		from := p.at + 1
+		end, value, fault := rawjson.SkipKey(p.b, p.at)
+		p.reached(value, fault)
+		name := p.text(p.b[from:end])
+		p.spend(memberCost)
+		outer := len(p.path)
+		p.path = append(append(p.path, '.'), foreign.Clip(name, quoted)...)
+		seen = p.duplicate(n, name, seen)
+		n.Members = append(n.Members, Member{name, p.value(depth)})
+		p.path = p.path[:outer]
+		p.at, more, fault = rawjson.NextMember(p.b, p.at)
+		p.reached(p.at, fault)
 	}
 }
 
-// duplicate notes a name that came before. Small objects need no index.
+// duplicate notes a name that came before in n. seen is the index of its names, nil of a few.
 func (p *parser) duplicate(n *Node, name string, seen map[string]bool) map[string]bool {
-	found := false
-	if seen == nil && len(n.Members) < 16 {
-		found = slices.ContainsFunc(n.Members, func(m Member) bool { return m.Name == name })
-	} else {
-		if seen == nil {
-			seen = make(map[string]bool)
-			for _, m := range n.Members {
-				seen[m.Name] = true
-			}
+	if len(n.Members) == fewMembers {
+		seen = make(map[string]bool)
+		for _, m := range n.Members {
+			seen[m.Name] = true
 		}
-		found = seen[name]
+	}
+	found := seen[name] || seen == nil && slices.ContainsFunc(n.Members, func(m Member) bool { return m.Name == name })
+	if seen != nil {
 		seen[name] = true
 		p.spend(memberCost)
 	}
 	if found && len(p.duplicates) < maxDuplicates {
-		p.duplicates = append(p.duplicates, p.where())
+		p.duplicates = append(p.duplicates, string(bytes.TrimPrefix(p.path, []byte("."))))
 	}
 	return seen
 }
 
-// where writes the path to the current value.
-func (p *parser) where() string {
-	var b []byte
-	for _, s := range p.path {
-		if s.index >= 0 {
-			b = append(strconv.AppendInt(append(b, '['), int64(s.index), 10), ']')
-			continue
-		}
-		if len(b) > 0 {
-			b = append(b, '.')
-		}
-		b = append(b, foreign.Clip(s.name, quoted)...)
-	}
-	return string(b)
-}
-
-func (p *parser) array(n *Node) {
-	for more := p.begins(']'); more; more = p.goesOn(']') {
-		p.path = append(p.path, step{"", len(n.Items)})
-		n.Items = append(n.Items, p.value())
-		p.path = p.path[:len(p.path)-1]
+func (p *parser) array(n *Node, depth int) {
+	at, more, fault := rawjson.FirstElement(p.b, p.at)
+	for p.reached(at, fault); more; p.reached(at, fault) {
+		outer := len(p.path)
+		p.path = append(strconv.AppendInt(append(p.path, '['), int64(len(n.Items)), 10), ']')
+		n.Items = append(n.Items, p.value(depth))
+		p.path = p.path[:outer]
+		at, more, fault = rawjson.NextElement(p.b, p.at)
 	}
 }
 
-// begins reports whether an object or an array has something in it, and reads the end of
-// one that has not.
-func (p *parser) begins(end byte) bool {
-	if p.peek() != end {
-		return true
-	}
-	p.at++
-	return false
-}
-
-// goesOn reads what stands between two elements, or behind the last.
-func (p *parser) goesOn(end byte) bool {
-	p.space()
-	c := p.peek()
-	if c != end && c != ',' {
-		p.unexpected(`"," or "` + string(end) + `"`)
-	}
-	if p.at++; c == end {
-		return false
-	}
-	p.space()
-	return true
-}
-
-func (p *parser) word(word string) {
-	if !bytes.HasPrefix(p.b[p.at:], []byte(word)) {
-		p.unexpected("a value")
-	}
-	p.at += len(word)
-}
-
-func (p *parser) number() {
-	end, fault := rawjson.SkipNumber(p.b, p.at)
-	if p.at = end; fault != rawjson.FaultNone {
-		p.unexpected("a digit")
-	}
-}
-
-// text decodes a string.
-func (p *parser) text() string {
-	from := p.at
-	end, fault := rawjson.SkipString(p.b, from+1)
-	switch fault {
-	case rawjson.FaultNone:
-	case rawjson.FaultControl:
-		p.fail(SyntaxInvalid, end, "the control character %q stands in a string", p.b[end])
-	case rawjson.FaultUTF8:
-		p.fail(SyntaxUTF8, end, "the byte 0x%02x in a string is not UTF-8", p.b[end])
-	case rawjson.FaultEscape:
-		p.fail(SyntaxInvalid, end, "a backslash begins no escape")
-	default:
-		p.fail(SyntaxInvalid, from, "the string does not end")
-	}
-	p.at = end
-	inner := p.b[from+1 : end-1]
+// text decodes the inside of a string that was scanned.
+func (p *parser) text(inner []byte) string {
 	p.spend(len(inner))
 	if bytes.IndexByte(inner, '\\') < 0 {
 		return string(inner)

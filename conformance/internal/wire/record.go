@@ -6,19 +6,22 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 	"unicode/utf8"
 
 	"github.com/destkit/destkit/internal/foreign"
 )
 
-// What is recorded of a body, in bytes.
+// What is recorded of a body, in bytes, and what stands for secrets.
 const (
 	recordedRequest  = 1 << 20
 	recordedResponse = 256 << 10
+
+	urlPlaceholder   = "$DESTKIT_URL"
+	tokenPlaceholder = "$DESTKIT_TOKEN"
 )
 
-// Exchange is the record of the call, redacted; it is made when it is asked for,
-// since most calls are fine and no one asks.
+// Exchange is the record of the call, redacted; it is made when it is asked for.
 func (r *Reply) Exchange() Exchange {
 	if r.record == nil {
 		return Exchange{}
@@ -26,15 +29,13 @@ func (r *Reply) Exchange() Exchange {
 	return r.record()
 }
 
-// keep lets the reply tell of its call. q is nil when the call could not be
-// prepared.
+// keep lets the reply tell of its call; q is nil for one that could not be prepared.
 func (c *Client) keep(call *Call, q *request, r *Reply) {
 	number := int(c.numbers.Add(1))
 	r.record = sync.OnceValue(func() Exchange {
 		e := Exchange{
 			ID: number, Check: call.Check, RPC: c.redact.String(call.RPC), RPCID: c.redact.String(call.ID),
-			Started: r.Started, DurationMS: float64(r.Total.Microseconds()) / 1000,
-			ReusedConnection: r.Reused, Retried: r.Retried,
+			Started: r.Started, DurationMS: milliseconds(r.Total), ReusedConnection: r.Reused, Retried: r.Retried,
 		}
 		if q != nil {
 			e.Request = Message{Method: q.method, URL: c.showURL(q), OtherURL: q.changed, Header: c.redactHeader(q.header)}
@@ -45,17 +46,29 @@ func (c *Client) keep(call *Call, q *request, r *Reply) {
 	})
 }
 
-// recordEnd records the response, with its header as shown and up to so many bytes of
-// its body, and what ended the exchange without one.
+// recordEnd records what ended the exchange, and the response with its header as shown and up
+// to so many bytes of its decoded body. One that cannot be decoded to its end is shown up to
+// there, or when it is text: the redactor finds no secret inside compressed bytes.
 func (c *Client) recordEnd(e *Exchange, r *Reply, shown []Header, most int) {
-	if r.Status > 0 {
-		e.Response = &Response{Proto: r.Proto, Status: r.Status, Header: shown, Body: c.recordUpTo(r, most)}
-	}
 	if r.Err != nil {
 		e.Kind = string(r.Kind)
 		e.Error = c.redact.String(e.Kind + ": " + r.Err.Error())
 	}
+	if r.Status == 0 {
+		return
+	}
+	body, size := r.Body, max(int64(len(r.Raw)), int64(len(r.Body)))
+	if r.Err != nil && len(contentCodings(r.Header["Content-Encoding"])) > 0 && !utf8.Valid(r.Raw) {
+		body = r.partial
+		size = max(size, int64(len(body))+1)
+	}
+	if r.Kind == KindTooLarge || r.Kind == KindUnread {
+		size = max(r.Received, int64(len(body))+1)
+	}
+	e.Response = &Response{Proto: r.Proto, Status: r.Status, Header: shown, Body: recordBody(c.redact, body, size, most)}
 }
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 func (c *Client) redactHeader(header []Header) []Header {
 	shown := make([]Header, len(header))
@@ -65,62 +78,32 @@ func (c *Client) redactHeader(header []Header) []Header {
 	return shown
 }
 
-// recordUpTo records the decoded body. A body that cannot be decoded is
-// shown as far as it could be, or when it is text: a secret inside compressed
-// bytes would not be found by the redactor.
-func (c *Client) recordUpTo(r *Reply, most int) Body {
-	body, size := r.Body, max(int64(len(r.Raw)), int64(len(r.Body)))
-	if r.Err != nil && len(contentCodings(r.Header["Content-Encoding"])) > 0 && !utf8.Valid(r.Raw) {
-		body = r.partial
-		size = max(size, int64(len(body))+1)
-	}
-	if r.Kind == KindTooLarge || r.Kind == KindUnread {
-		size = max(r.Received, int64(len(body))+1)
-	}
-	return recordBody(c.redact, body, size, most)
-}
-
 // wholeRunes drops a rune that the cut left incomplete.
 func wholeRunes(b []byte) []byte {
-	for i := 1; i < utf8.UTFMax && i <= len(b); i++ {
-		if tail := b[len(b)-i:]; utf8.RuneStart(tail[0]) {
-			if !utf8.FullRune(tail) {
-				return b[:len(b)-i]
-			}
-			break
+	for at := len(b) - 1; at >= max(0, len(b)-utf8.UTFMax); at-- {
+		if utf8.RuneStart(b[at]) && !utf8.FullRune(b[at:]) {
+			return b[:at]
 		}
 	}
 	return b
 }
 
-// showURL gives the URL for the record: spec 5.2.3 allows secrets in it, so one
-// that carries a query, user information or a known secret stands as a name.
+// showURL gives the URL for the record, that of the options as a name if it holds a secret.
 func (c *Client) showURL(q *request) string {
 	if !q.changed {
-		if c.hidden() {
+		if c.redact.String(c.opts.URL) != c.opts.URL {
 			return urlPlaceholder
 		}
 		return c.opts.URL
 	}
 	raw := q.call.URL
-	if u, err := url.Parse(raw); err == nil && u.User != nil {
-		if scheme, rest, ok := strings.Cut(raw, "://"); ok {
-			_, rest, _ = strings.Cut(rest, "@")
-			raw = scheme + "://" + rest
-		}
+	if q.target.user != "" {
+		scheme, rest, _ := strings.Cut(raw, "://")
+		_, rest, _ = strings.Cut(rest, "@")
+		raw = scheme + "://" + rest
 	}
 	return c.redact.String(raw)
 }
-
-func (c *Client) hidden() bool {
-	return c.hideURL || c.redact.String(c.opts.URL) != c.opts.URL
-}
-
-// Names that stand for secrets in records.
-const (
-	urlPlaceholder   = "$DESTKIT_URL"
-	tokenPlaceholder = "$DESTKIT_TOKEN"
-)
 
 // seedRedactor adds every secret of the options.
 func (c *Client) seedRedactor() {
@@ -138,37 +121,27 @@ func (c *Client) seedRedactor() {
 	if err != nil {
 		return
 	}
-	if u.User != nil {
-		c.hideURL = true
-		password, _ := u.User.Password()
-		c.redact.Add(password, "$DESTKIT_URL_PASSWORD")
-		c.redact.Add(u.User.Username(), "$DESTKIT_URL_USER")
-	}
-	if u.RawQuery != "" {
-		c.hideURL = true
-		c.seedQuery(u.RawQuery)
-	}
-	if c.hideURL {
+	password, _ := u.User.Password()
+	c.redact.Add(password, "$DESTKIT_URL_PASSWORD")
+	c.redact.Add(u.User.Username(), "$DESTKIT_URL_USER")
+	seedQuery(c.redact, u.RawQuery)
+	if u.User != nil || u.RawQuery != "" {
 		c.redact.Add(c.opts.URL, urlPlaceholder)
 	}
 }
 
 // seedQuery adds the values of a query, as given and decoded. Words of the
 // protocol itself stay readable: hiding "true" would hide every reply.
-func (c *Client) seedQuery(query string) {
+func seedQuery(secrets *Redactor, query string) {
 	for i, part := range strings.Split(query, "&") {
 		name, value, found := strings.Cut(part, "=")
 		if !found {
 			name, value = strconv.Itoa(i), name
 		}
-		placeholder := "$DESTKIT_QUERY_" + shellName(name)
-		decoded, err := url.QueryUnescape(value)
-		if err != nil {
-			decoded = value
-		}
+		decoded, _ := url.QueryUnescape(value)
 		for _, secret := range []string{value, decoded} {
 			if len(secret) >= foreign.ShortSecret && !foreign.PlainWord(secret) && !hidden(secret) {
-				c.redact.Add(secret, placeholder)
+				secrets.Add(secret, "$DESTKIT_QUERY_"+shellName(name))
 			}
 		}
 	}
@@ -191,8 +164,7 @@ type Redactor = foreign.Redactor
 // NewRedactor gives a redactor without secrets.
 func NewRedactor() *Redactor { return foreign.New() }
 
-// RequestBody and ResponseBody give a whole body as an exchange keeps it:
-// redacted, and cut where it is long.
+// RequestBody is a body as an exchange keeps it: redacted, and cut where it is long.
 func RequestBody(r *Redactor, body []byte) Body {
 	return recordBody(r, body, int64(len(body)), recordedRequest)
 }

@@ -71,7 +71,7 @@ func TestRecordsHoldNoSecret(t *testing.T) {
 		}
 		if call.URL == "" && r.Kind != KindInvalid {
 			require.Equal(t, "$DESTKIT_URL", r.Exchange().Request.URL)
-			require.NotEmpty(t, c.Redactor().Leaks(r.Body))
+			require.NotEmpty(t, c.redact.Leaks(r.Body))
 		}
 		if len(call.Body) > 0 {
 			require.Equal(t, body, r.Request)
@@ -89,7 +89,7 @@ func TestWhichURLsAreShown(t *testing.T) {
 	}
 	for _, test := range tests {
 		c := handlerClient(t, Options{URL: test.url}, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"ok":true}`) })
-		c.Redactor().Add(test.secret, "$DESTKIT_URL_SECRET")
+		c.redact.Add(test.secret, "$DESTKIT_URL_SECRET")
 		r := c.Do(t.Context(), Call{})
 		require.Equal(t, test.shown, r.Exchange().Request.URL)
 		require.False(t, r.Exchange().Request.OtherURL)

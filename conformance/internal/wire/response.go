@@ -11,12 +11,14 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/lists"
 )
 
 // Bounds of a reply's head; trailers count too.
 const (
 	maxHead    = 256 << 10
 	maxInterim = 16
+	shownLines = 50 // are kept of a head that is wrong or has no end
 )
 
 // Framings of a response body.
@@ -27,12 +29,12 @@ const (
 	FramingClose   = "close"   // until the connection closes
 )
 
-// headReader reads the lines of one response within the bound of its head. It ends at a
-// fault as parsers do: attempt returns the error.
+// headReader reads the lines of one response within its bound. It fails at a fault, for attempt.
 type headReader struct {
-	br     *bufio.Reader
-	left   int
-	strict bool // inside a chunked body: a bare LF is no end
+	br   *bufio.Reader
+	left int
+	// strict: inside a chunked body, where parsers disagree on a bare LF, it ends no line.
+	strict bool
 }
 
 // broken is what the reading of a response panics with.
@@ -59,8 +61,7 @@ func attempt(read func()) (err error) {
 	return nil
 }
 
-// line gives one line without its end. A bare LF is tolerated as an end, as
-// RFC 9112 2.2 allows for the head; a bare CR inside is not.
+// line gives one line without its end. In the head a bare LF ends it too (RFC 9112 2.2).
 func (h *headReader) line() []byte {
 	var line []byte
 	for {
@@ -95,35 +96,26 @@ func eofInside(err error, inside bool) error {
 	return err
 }
 
-// shownLines is how many header lines are kept of a head that is wrong or has no end.
-const shownLines = 50
-
 // head reads one status line and its header lines into r.
 func (h *headReader) head(r *Reply) {
-	defer func() {
-		if r.Header == nil {
-			r.RawHeaders = slices.Clone(r.RawHeaders[:min(len(r.RawHeaders), shownLines)])
-		}
-	}()
 	r.Proto, r.Status = parseStatusLine(h.line())
 	h.fields(&r.RawHeaders)
 	r.Header = canonical(r.RawHeaders)
 }
 
-// parseStatusLine takes `HTTP/1.x CODE REASON` apart; the reason and the space
-// before it may be missing.
+// parseStatusLine takes `HTTP/1.x CODE REASON` apart, where the reason is optional.
 func parseStatusLine(line []byte) (proto string, status int) {
 	proto, rest, found := strings.Cut(string(line), " ")
 	code, reason, _ := strings.Cut(rest, " ")
+	status, err := strconv.Atoi(code)
 	switch {
 	case !found || proto != "HTTP/1.1" && proto != "HTTP/1.0":
 		fail(malformed("the status line %q does not begin with HTTP/1.1 or HTTP/1.0", foreign.Clip(line, quoted)))
-	case len(code) != 3 || !isDigits(code) || code[0] == '0':
+	case err != nil || len(code) != 3 || status < 100:
 		fail(malformed("the status line %q has no status code of three digits", foreign.Clip(line, quoted)))
 	case controlIn(reason) >= 0:
 		fail(malformed("the reason in the status line %q has control characters", foreign.Clip(line, quoted)))
 	}
-	status, _ = strconv.Atoi(code)
 	return proto, status
 }
 
@@ -146,18 +138,18 @@ func (h *headReader) fields(into *[]Header) {
 	}
 }
 
-// framing decides how the body is delimited (RFC 9112 6.3) and refuses what
-// two parsers could read in two ways.
+// framing decides how the body is delimited (RFC 9112 6.3), and refuses what is ambiguous.
 func framing(r *Reply, method string) (kind string, length int64) {
 	length = -1
-	for _, list := range r.Header["Content-Length"] {
-		for part := range strings.SplitSeq(list, ",") {
-			n := parseLength(strings.Trim(part, " \t"))
-			if length >= 0 && n != length {
-				fail(malformed("two Content-Lengths: %d and %d", length, n))
-			}
-			length = n
+	for _, text := range elements(r.Header["Content-Length"]) {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || strings.ContainsAny(text, "+-") {
+			fail(malformed("the Content-Length %q is not a decimal number", foreign.Clip(text, quoted)))
 		}
+		if length >= 0 && n != length {
+			fail(malformed("two Content-Lengths: %d and %d", length, n))
+		}
+		length = n
 	}
 	coding := strings.ToLower(strings.Join(r.Header["Transfer-Encoding"], ", "))
 	chunked := len(r.Header["Transfer-Encoding"]) > 0
@@ -181,31 +173,19 @@ func framing(r *Reply, method string) (kind string, length int64) {
 	return FramingClose, -1
 }
 
-func parseLength(s string) int64 {
-	n, err := strconv.ParseInt(s, 10, 64)
-	if err != nil || !isDigits(s) {
-		fail(malformed("the Content-Length %q is not a decimal number", foreign.Clip(s, quoted)))
-	}
-	return n
-}
-
 // closeAnnounced reports whether the endpoint said that it closes.
 func closeAnnounced(r *Reply) bool {
-	tokens := strings.ToLower(strings.Join(r.Header["Connection"], ","))
-	keep := false
-	for token := range strings.SplitSeq(tokens, ",") {
-		switch strings.Trim(token, " \t") {
-		case "close":
-			return true
-		case "keep-alive":
-			keep = true
-		}
-	}
-	return r.Proto == "HTTP/1.0" && !keep
+	said := elements(r.Header["Connection"])
+	return slices.Contains(said, "close") || r.Proto == "HTTP/1.0" && !slices.Contains(said, "keep-alive")
 }
 
-func isDigits(s string) bool {
-	return s != "" && strings.Trim(s, "0123456789") == ""
+// elements are those of a header that is a list, in lower case.
+func elements(values []string) []string {
+	if len(values) == 0 {
+		return nil
+	}
+	list := strings.Split(strings.ToLower(strings.Join(values, ",")), ",")
+	return lists.Of(list, func(s string) string { return strings.Trim(s, " \t") })
 }
 
 // controlIn is where a control character stands that a header must not have; -1 is nowhere.

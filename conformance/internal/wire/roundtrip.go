@@ -1,23 +1,23 @@
 package wire
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/destkit/destkit/internal/quantity"
 )
 
-// continueWait bounds how long a body waits for the answer to Expect
-// (RFC 9110 10.1.1 forbids to wait without end).
+// continueWait is how long a body waits for the answer to Expect (RFC 9110 10.1.1).
 const continueWait = time.Second
 
-// Do sends one call and gives what came back. It returns when the response is
-// complete, at the call's deadline, or when ctx ends; it never panics on what
-// a peer sends.
+// Do sends one call and gives what came back. It returns when the response is complete, at the
+// call's deadline, or when ctx ends; it never panics on what a peer sends.
 func (c *Client) Do(ctx context.Context, call Call) *Reply {
 	r := &Reply{Request: call.Body, Timing: Timing{Started: time.Now()}, budget: &c.budget}
 	q, err := c.prepare(&call)
@@ -44,15 +44,10 @@ func (c *Client) Do(ctx context.Context, call Call) *Reply {
 	return r
 }
 
-// send carries the call over the right connection. A kept-alive connection
-// that is dead before any byte came is no fault of the endpoint: it may close
-// at rest, so the call is repeated once, on a fresh one.
+// send carries the call over the right connection. A kept-alive one may be closed at rest:
+// where it is dead before any byte came, the call is repeated once, on a fresh one.
 func (c *Client) send(ctx context.Context, q *request, r *Reply) error {
-	timeout := q.call.Timeout
-	if timeout <= 0 {
-		timeout = DefaultTimeout
-	}
-	deadline, ours := r.Started.Add(timeout), true
+	deadline, ours := r.Started.Add(cmp.Or(q.call.Timeout, DefaultTimeout)), true
 	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {
 		deadline, ours = d, false
 	}
@@ -65,7 +60,7 @@ func (c *Client) send(ctx context.Context, q *request, r *Reply) error {
 	if err == nil {
 		err = c.exchange(ctx, q, r, conn, deadline)
 	}
-	if err != nil && r.Reused && r.Received == 0 && c.mayRetry(q, err) {
+	if kind := Classify(err, 0); r.Reused && r.Received == 0 && (kind == KindClosed || kind == KindReset) && q.call.Conn == nil {
 		*r = Reply{Request: r.Request, Timing: Timing{Started: r.Started}, budget: r.budget, Carrier: Carrier{Retried: true}}
 		if conn, err = c.dialTimed(ctx, q, r); err == nil {
 			err = c.exchange(ctx, q, r, conn, deadline)
@@ -78,29 +73,13 @@ func (c *Client) send(ctx context.Context, q *request, r *Reply) error {
 	return err
 }
 
-func (c *Client) mayRetry(q *request, err error) bool {
-	kind := Classify(err, 0)
-	return (kind == KindClosed || kind == KindReset) && q.call.Conn == nil
-}
-
-// connect gives the connection for the call, locked for it.
+// connect gives the connection for the call.
 func (c *Client) connect(ctx context.Context, q *request, r *Reply) (*Conn, error) {
-	if conn := q.call.Conn; conn != nil {
-		if !conn.busy.TryLock() {
-			return nil, &Error{Kind: KindInvalid, Op: "use connection: another call is on it"}
-		}
-		r.Reused = conn.uses > 0
-		if err := conn.wake(); err != nil {
-			conn.kill(err)
-			conn.busy.Unlock()
-			return nil, &Error{Kind: Classify(err, 0), Op: "use connection", Err: err}
-		}
-		return conn, nil
+	if q.call.Conn != nil {
+		return q.call.Conn, nil
 	}
 	if !q.call.FreshConn {
 		if conn := c.take(poolKey(q.target)); conn != nil {
-			conn.busy.Lock()
-			r.Reused = true
 			return conn, nil
 		}
 	}
@@ -109,18 +88,22 @@ func (c *Client) connect(ctx context.Context, q *request, r *Reply) (*Conn, erro
 
 func (c *Client) dialTimed(ctx context.Context, q *request, r *Reply) (*Conn, error) {
 	started := time.Now()
-	conn, err := c.dial(ctx, q.target)
+	conn, err := c.dial(ctx, q.target, c.opts.TLS)
 	r.Dial = time.Since(started)
-	if err == nil {
-		conn.busy.Lock()
-	}
 	return conn, err
 }
 
-// exchange writes the request while it reads the response, since an endpoint
-// may answer early, and decides what becomes of the connection.
+// exchange writes the request while it reads the response, since an endpoint may answer early.
 func (c *Client) exchange(ctx context.Context, q *request, r *Reply, conn *Conn, deadline time.Time) error {
+	if !conn.busy.TryLock() {
+		return &Error{Kind: KindInvalid, Op: "use connection: another call is on it"}
+	}
 	defer conn.busy.Unlock()
+	r.Reused = conn.uses > 0
+	if err := conn.wake(); err != nil {
+		conn.kill(err)
+		return &Error{Kind: Classify(err, 0), Op: "use connection", Err: err}
+	}
 	conn.uses++
 	conn.rd.begin(q.call.CutResponseAfter)
 	goAhead := make(chan struct{}, 1)
@@ -128,24 +111,28 @@ func (c *Client) exchange(ctx context.Context, q *request, r *Reply, conn *Conn,
 	var writeErr error
 	err := conn.within(ctx, deadline, func() error {
 		go func() { written <- conn.write(q, goAhead, deadline) }()
-		err := c.read(q, r, conn, goAhead)
+		err := c.readResponse(conn.br, q, r, goAhead, conn.rd.body)
+		close(goAhead)
+		if err == nil {
+			err = surplus(conn.br.Buffered())
+		}
+		var aboutToEnd time.Duration
+		if err == nil {
+			aboutToEnd = 50 * time.Millisecond
+		}
 		select {
 		case writeErr = <-written:
-		default:
-			// The response is here or never will be: the rest is not needed.
-			if err == nil && conn.finishing(written, &writeErr) {
-				break
-			}
-			conn.kill(cmp.Or(err, errors.New("the request was not written to its end")))
-			writeErr = errors.Join(errors.New("request not written to its end"), <-written)
+		case <-time.After(aboutToEnd): // the response is here or never will be: the rest is not needed
+			unwritten := errors.New("the request was not written to its end")
+			conn.kill(cmp.Or(err, unwritten))
+			writeErr = errors.Join(unwritten, <-written)
 		}
-		return preferCut(err, writeErr)
+		if errors.Is(writeErr, errCut) {
+			return errCut // as the call asked: other errors follow from it
+		}
+		return err
 	})
-	m := conn.rd
-	r.Received, r.MaxGap = m.received, m.gap
-	if !m.first.IsZero() {
-		r.FirstByte = m.first.Sub(r.Started)
-	}
+	r.Received, r.MaxGap = conn.rd.received, conn.rd.gap
 	c.finish(q, r, conn, err, writeErr)
 	if err != nil {
 		return err
@@ -159,46 +146,33 @@ func (c *Client) finish(q *request, r *Reply, conn *Conn, err, writeErr error) {
 	r.ConnClosed = r.CloseAnnounced || err != nil || writeErr != nil || r.Framing == FramingClose
 	switch {
 	case r.ConnClosed:
-		err = cmp.Or(err, io.EOF)
-		conn.kill(err)
+		conn.kill(cmp.Or(err, io.EOF))
 	case conn.explicit:
 		conn.rest()
 	case q.call.FreshConn:
 		conn.Close()
 	default:
-		if hint := keepAliveHint(r); hint > 0 {
-			conn.idleFor = min(maxIdle, hint/2)
+		for _, value := range r.Header["Keep-Alive"] {
+			var seconds int
+			if n, _ := fmt.Sscanf(value, "timeout=%d", &seconds); n == 1 && seconds > 0 {
+				conn.idleFor = min(maxIdle, time.Duration(seconds)*time.Second/2)
+			}
 		}
 		c.put(conn)
 	}
 }
 
-// preferCut keeps an end that the call asked for apart from the errors that
-// follow from it.
-func preferCut(err, writeErr error) error {
-	if errors.Is(writeErr, errCut) {
-		return errCut
-	}
-	return err
-}
-
-// read reads the response of a connection into r.
-func (c *Client) read(q *request, r *Reply, conn *Conn, goAhead chan struct{}) error {
-	defer close(goAhead)
-	if err := c.readResponse(&headReader{br: conn.br, left: maxHead}, q, r, goAhead, conn.rd.body); err != nil {
-		return err
-	}
-	return surplus(conn.br.Buffered())
-}
-
-// readResponse reads interim responses, the head and the body into r; atBody is called
-// between the last two.
-func (c *Client) readResponse(h *headReader, q *request, r *Reply, goAhead chan<- struct{}, atBody func()) error {
+// readResponse reads interim responses, the head and the body, before which it calls atBody.
+func (c *Client) readResponse(br *bufio.Reader, q *request, r *Reply, goAhead chan<- struct{}, atBody func()) error {
+	h := &headReader{br: br, left: maxHead}
 	var length int64
 	if err := attempt(func() {
 		readFinalHead(h, r, goAhead)
 		r.Framing, length = framing(r, q.method)
 	}); err != nil {
+		if r.Header == nil { // the head is wrong or has no end
+			r.RawHeaders = slices.Clone(r.RawHeaders[:min(len(r.RawHeaders), shownLines)])
+		}
 		return reading("read response head", err)
 	}
 	atBody()
@@ -250,13 +224,4 @@ func surplus(n int) error {
 		return nil
 	}
 	return malformed("%s %s after the end of the response", quantity.Count(n, "byte"), quantity.Verb(n, "comes", "come"))
-}
-
-// keepAliveHint reads `Keep-Alive: timeout=N`.
-func keepAliveHint(r *Reply) time.Duration {
-	var seconds int
-	for _, value := range r.Header["Keep-Alive"] {
-		_, _ = fmt.Sscanf(value, "timeout=%d", &seconds)
-	}
-	return time.Duration(max(seconds, 0)) * time.Second
 }

@@ -8,7 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/textproto"
-	"slices"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -18,8 +18,8 @@ import (
 	"github.com/destkit/destkit/internal/foreign"
 )
 
-// Sight is an exchange between two others, as a third party between them saw it: a
-// proxy, or a recording. Its bytes are not changed and not kept by the judge.
+// Sight is an exchange between two others, as a proxy or a recording saw it. Its bytes are
+// not changed and not kept by the judge.
 type Sight struct {
 	// Number is that of the exchange, from 1 in the order of the requests.
 	Number int
@@ -65,9 +65,7 @@ type Asked struct {
 // Viewer makes replies of what others exchanged.
 type Viewer struct{ client *Client }
 
-// NewViewer gives a viewer whose records hold no secret of the redactor. Where the
-// replies in use need more memory than there is for them, spare is called first, which
-// gives up what is kept of them for speed alone; nil: nothing is.
+// NewViewer gives a viewer whose records hold no secret of the redactor; spare is that of Options.
 func NewViewer(secrets *Redactor, spare func()) *Viewer {
 	c := &Client{opts: Options{MaxBody: DefaultMaxBody}, redact: secrets}
 	c.budget.max, c.budget.spare, c.budget.alone = memoryBudget, spare, true
@@ -80,16 +78,12 @@ func (v *Viewer) Reply(s *Sight) *Reply {
 	r := &Reply{
 		Request: s.RequestBody, Timing: s.Timing, Carrier: Carrier{Reused: s.Reused}, Received: int64(len(s.Raw)), budget: &v.client.budget,
 	}
-	q := &request{call: &Call{}, method: s.Method}
-	for _, h := range s.RequestHeader {
-		if strings.EqualFold(h.Name, "Accept-Encoding") {
-			q.sent = true
-			q.offered += "," + h.Value
-		}
-	}
+	q := &request{method: s.Method, header: s.RequestHeader}
 	switch {
 	case s.Status > 0:
-		r.Err = v.known(s, q, r)
+		r.Status, r.Proto, r.RawHeaders, r.Header = s.Status, s.Proto, s.Header, canonical(s.Header)
+		r.Raw, r.Body, r.Received = s.Body, s.Body, int64(len(s.Body))+1
+		r.Framing, r.Err = FramingLength, s.Err
 	case s.Raw != nil:
 		r.Err = v.read(s, q, r)
 	case s.Err != nil:
@@ -97,53 +91,30 @@ func (v *Viewer) Reply(s *Sight) *Reply {
 	default:
 		r.Err = &Error{Kind: KindClosed, Op: "read response head", Err: io.EOF}
 	}
+	if r.Err == nil && !s.Decoded {
+		r.Err = v.decode(q, r)
+	}
 	r.Kind = Classify(r.Err, r.Received)
-	r.record = sync.OnceValue(func() Exchange { return v.exchange(s, r, recordedRequest, recordedResponse) })
+	r.record = sync.OnceValue(func() Exchange { return v.Recording(s, r, recordedRequest, recordedResponse) })
 	return r
-}
-
-// Recording is the record of a reply of this viewer with up to so many bytes of each
-// body.
-func (v *Viewer) Recording(s *Sight, r *Reply, most int) Exchange {
-	return v.exchange(s, r, most, most)
-}
-
-// known takes the parts of a response over.
-func (v *Viewer) known(s *Sight, q *request, r *Reply) error {
-	r.Status, r.Proto, r.RawHeaders = s.Status, s.Proto, s.Header
-	r.Header = canonical(s.Header)
-	r.Raw, r.Body, r.Received = s.Body, s.Body, int64(len(s.Body))+1
-	r.Framing = FramingLength
-	if s.Err != nil {
-		return s.Err
-	}
-	if s.Decoded {
-		return nil
-	}
-	return v.decode(q, r)
 }
 
 // read parses the bytes of the wire.
 func (v *Viewer) read(s *Sight, q *request, r *Reply) error {
 	end := cmp.Or(s.Err, io.EOF)
 	br := bufio.NewReaderSize(io.MultiReader(bytes.NewReader(s.Raw), endReader{end}), max(16, min(len(s.Raw)+1, 16<<10)))
-	err := v.client.readResponse(&headReader{br: br, left: maxHead}, q, r, make(chan struct{}, 1), func() {})
-	r.CloseAnnounced = r.Status > 0 && closeAnnounced(r)
-	if err != nil {
+	if err := v.client.readResponse(br, q, r, nil, func() {}); err != nil {
 		return err
 	}
 	rest, _ := br.Discard(len(s.Raw))
-	if err := surplus(rest); err != nil {
-		return err
-	}
-	return v.decode(q, r)
+	return surplus(rest)
 }
 
 // decode undoes the Content-Encoding. A coding that the caller offered and that this
 // program does not know, such as br, leaves the body unread.
 func (v *Viewer) decode(q *request, r *Reply) error {
 	for _, coding := range contentCodings(r.Header["Content-Encoding"]) {
-		if coding != "gzip" && coding != "deflate" && strings.Contains(strings.ToLower(q.offered), coding) {
+		if !decodes(coding) && strings.Contains(strings.Join(q.offered(), ","), coding) {
 			r.Unread = true
 			return nil
 		}
@@ -165,19 +136,22 @@ func canonical(lines []Header) http.Header {
 	return out
 }
 
-// exchange is what a report keeps.
-func (v *Viewer) exchange(s *Sight, r *Reply, request, response int) Exchange {
+// Recording is the record of a reply of this viewer with up to so many bytes of each body.
+func (v *Viewer) Recording(s *Sight, r *Reply, request, response int) Exchange {
 	c := v.client
 	e := Exchange{
-		ID: s.Number, Started: s.Started.UTC(), DurationMS: float64(s.Total.Microseconds()) / 1000, CallerLeftMS: float64(s.CallerLeft.Microseconds()) / 1000, ReusedConnection: s.Reused,
-		Request: Message{Method: c.redact.String(s.Method), URL: HideQuery(c.redact.String(s.URL)), Header: v.header(s.RequestHeader), Body: recordBody(c.redact, s.RequestBody, int64(len(s.RequestBody)), request)},
+		ID: s.Number, Started: s.Started.UTC(), ReusedConnection: s.Reused,
+		DurationMS: milliseconds(s.Total), CallerLeftMS: milliseconds(s.CallerLeft),
+		Request: Message{
+			Method: c.redact.String(s.Method), URL: HideQuery(c.redact.String(s.URL)), Header: v.header(s.RequestHeader),
+			Body: recordBody(c.redact, s.RequestBody, int64(len(s.RequestBody)), request),
+		},
 	}
 	c.recordEnd(&e, r, v.header(r.RawHeaders), response)
 	return e
 }
 
-// header hides what the redactor knows, and the values of headers that carry
-// secrets by their name.
+// header hides what the redactor knows, and the values of headers that are secret by name.
 func (v *Viewer) header(lines []Header) []Header {
 	out := v.client.redactHeader(lines)
 	for i, h := range lines {
@@ -189,17 +163,11 @@ func (v *Viewer) header(lines []Header) []Header {
 }
 
 // SecretHeader reports whether headers of a name usually carry a secret.
-func SecretHeader(name string) bool {
-	name = strings.ToLower(name)
-	switch name {
-	case "authorization", "proxy-authorization", "cookie", "set-cookie":
-		return true
-	}
-	return slices.ContainsFunc([]string{"token", "secret", "api-key", "apikey", "password", "signature", "credential"}, func(mark string) bool { return strings.Contains(name, mark) })
-}
+func SecretHeader(name string) bool { return secretName.MatchString(name) }
 
-// AddHeaderSecrets makes the secrets in the header of a request known, so that
-// they are found wherever they stand. It returns how many there were.
+var secretName = regexp.MustCompile(`(?i)^(?:proxy-)?authorization$|^(?:set-)?cookie$|token|secret|api-?key|password|signature|credential`)
+
+// AddHeaderSecrets makes the secrets in a header known, and returns how many there were.
 func AddHeaderSecrets(secrets *Redactor, lines []Header) int {
 	n := 0
 	for _, h := range lines {
@@ -220,34 +188,30 @@ func AddHeaderSecrets(secrets *Redactor, lines []Header) int {
 	return n
 }
 
-// AddURLSecrets makes the secrets of a URL known: user information and the values
-// of its query (spec 5.2.3).
+// AddURLSecrets makes the user information and the query of a URL known (spec 5.2.3).
 func AddURLSecrets(secrets *Redactor, raw string) error {
-	t, err := parseTarget(raw)
-	if err != nil {
+	if _, err := parseTarget(raw); err != nil {
 		return fmt.Errorf("read the URL: %w", err)
 	}
-	c := &Client{opts: Options{URL: raw}, redact: secrets, target: t}
-	c.seedRedactor()
+	(&Client{opts: Options{URL: raw}, redact: secrets}).seedRedactor()
 	return nil
 }
 
-// AddQuerySecrets makes the values in the query of a request known, and returns how
-// many it has.
+// AddQuerySecrets makes the values in the query of a request known, and returns how many it has.
 func AddQuerySecrets(secrets *Redactor, target string) int {
 	_, query, found := strings.Cut(target, "?")
 	if !found {
 		return 0
 	}
-	(&Client{redact: secrets}).seedQuery(query)
+	seedQuery(secrets, query)
 	return strings.Count(query, "&") + 1
 }
 
 // HideQuery puts placeholders in place of all values in the query of a URL or a request
 // target, also of those that are too short to be looked for elsewhere (spec 5.2.3).
 func HideQuery(raw string) string {
-	path, query, found := strings.Cut(raw, "?")
-	if !found || query == "" {
+	path, query, _ := strings.Cut(raw, "?")
+	if query == "" {
 		return raw
 	}
 	parts := strings.Split(query, "&")

@@ -7,7 +7,7 @@ import (
 	"io"
 	"net"
 	"net/url"
-	"strconv"
+	"slices"
 	"strings"
 	"time"
 )
@@ -36,13 +36,11 @@ func (c *Conn) write(q *request, goAhead <-chan struct{}, deadline time.Time) er
 		case <-timer.C:
 		}
 	}
-	if n := q.call.CutRequestAfter; n > 0 && n < len(body) {
-		if err := c.writeBody(q, body[:n], false); err != nil {
-			return err
-		}
-		return c.cut(true)
+	whole := q.call.CutRequestAfter == 0 || q.call.CutRequestAfter >= len(body)
+	if !whole {
+		body = body[:q.call.CutRequestAfter]
 	}
-	if err := c.writeBody(q, body, true); err != nil {
+	if err := c.writeBody(q, body, whole); err != nil {
 		return err
 	}
 	return c.cut(q.call.CutAfterRequest || q.call.CutRequestAfter > 0)
@@ -54,15 +52,10 @@ func (c *Conn) writeBody(q *request, body []byte, last bool) error {
 		_, err := c.nc.Write(body)
 		return err
 	}
-	size := min(max((len(body)+1)/2, 1), 16<<10)
-	for len(body) > 0 {
-		n := min(size, len(body))
-		chunk := append(strconv.AppendInt(nil, int64(n), 16), "\r\n"...)
-		chunk = append(append(chunk, body[:n]...), "\r\n"...)
-		if _, err := c.nc.Write(chunk); err != nil {
+	for chunk := range slices.Chunk(body, min(max((len(body)+1)/2, 1), 16<<10)) {
+		if _, err := fmt.Fprintf(c.nc, "%x\r\n%s\r\n", len(chunk), chunk); err != nil {
 			return err
 		}
-		body = body[n:]
 	}
 	if !last {
 		return nil
@@ -80,18 +73,6 @@ func (c *Conn) cut(asked bool) error {
 	return errCut
 }
 
-// finishing waits a moment for a writer that is about to end anyway.
-func (c *Conn) finishing(written <-chan error, writeErr *error) bool {
-	timer := time.NewTimer(50 * time.Millisecond)
-	defer timer.Stop()
-	select {
-	case *writeErr = <-written:
-		return true
-	case <-timer.C:
-		return false
-	}
-}
-
 // target is where a call goes. The path holds the query too, as it was given.
 type target struct {
 	tls  bool
@@ -102,31 +83,24 @@ type target struct {
 	user string // decoded user:password, or ""
 }
 
-// parseTarget takes a URL apart without touching its path and query: the
-// service keeps both verbatim (spec 5.2.3 puts secrets there). Its errors never
-// print the URL, which may carry secrets.
+// parseTarget takes a URL apart; path and query stay as they are, as in the service (spec
+// 5.2.3 puts secrets there). Its errors print no part of the URL, which may carry secrets.
 func parseTarget(raw string) (target, error) {
 	u, err := url.Parse(raw)
 	if err != nil {
-		var bad *url.Error
-		if errors.As(err, &bad) {
-			err = bad.Err
-		}
-		// The inner error may quote a part of the URL, so only its class is kept.
-		if strings.Contains(err.Error(), "port") {
+		if bad, is := errors.AsType[*url.Error](err); is && strings.Contains(bad.Err.Error(), "port") {
 			return target{}, errors.New("parse url: invalid port")
 		}
 		return target{}, errors.New("parse url: not a valid URL")
 	}
-	if u.Scheme != "http" && u.Scheme != "https" {
+	switch {
+	case u.Scheme != "http" && u.Scheme != "https":
 		return target{}, fmt.Errorf("parse url: the scheme is %q, not http or https", u.Scheme)
-	}
-	if u.Hostname() == "" {
+	case u.Hostname() == "":
 		return target{}, errors.New("parse url: no host")
 	}
 	t := target{tls: u.Scheme == "https", name: u.Hostname(), host: u.Host, path: verbatimPath(raw)}
-	port := cmp.Or(u.Port(), map[bool]string{true: "443", false: "80"}[t.tls])
-	t.addr = net.JoinHostPort(t.name, port)
+	t.addr = net.JoinHostPort(t.name, cmp.Or(u.Port(), map[bool]string{true: "443", false: "80"}[t.tls]))
 	if zone := strings.IndexByte(t.host, '%'); zone >= 0 { // an IPv6 zone stays on this machine
 		t.host = t.host[:zone] + t.host[strings.IndexByte(t.host, ']'):]
 		t.name = t.name[:strings.IndexByte(t.name, '%')]
@@ -138,9 +112,8 @@ func parseTarget(raw string) (target, error) {
 	return t, nil
 }
 
-// verbatimPath gives the request target of an absolute URL: everything after
-// the authority, without the fragment. Only bytes that cannot stand in a
-// request line are percent-encoded.
+// verbatimPath is everything after the authority of a URL, without the fragment. Only bytes
+// that a request line cannot have are percent-encoded.
 func verbatimPath(raw string) string {
 	raw, _, _ = strings.Cut(raw, "#")
 	_, rest, _ := strings.Cut(raw, "://")

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -27,10 +29,23 @@ type Batch struct {
 	Records   []*Record
 	Reply     *exchange.Reply
 	rules.Batch
-	secrets *wire.Redactor
+	secrets *wire.Redactor // nil for none
 }
 
-// of returns the results for a record, in the order of the reply.
+// Each goes through the records of batches.
+func Each(batches []*Batch) iter.Seq2[*Batch, *Record] {
+	return func(yield func(*Batch, *Record) bool) {
+		for _, b := range batches {
+			for _, r := range b.Records {
+				if !yield(b, r) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// ResultsOf returns the results for a record, in the order of the reply.
 func (b *Batch) ResultsOf(r *Record) []exchange.Result { return b.Of(exchange.KeyText(r.Key)) }
 
 // Succeeded reports whether the record has a result and that each says success.
@@ -39,57 +54,50 @@ func (b *Batch) Succeeded(r *Record) bool { return b.Say(exchange.KeyText(r.Key)
 // Failed reports whether the record has a result and that each says failure.
 func (b *Batch) Failed(r *Record) bool { return b.Say(exchange.KeyText(r.Key), false) }
 
-// Refused reports whether a record was refused: by its results, or by an error in place
-// of them where it was sent alone.
+// Refused reports whether a record was refused: by its results, or by an error where it was sent alone.
 func (b *Batch) Refused(r *Record) bool {
 	return b.Failed(r) || len(b.Records) == 1 && b.Reply.IsError()
 }
 
-// RefusalOf is the message of a record that was refused, "" when it was not. It looks for
-// secrets in it, which takes long: refused answers most questions.
+// RefusalOf is the message of a refused record without secrets, whose search takes long; "" for none.
 func (b *Batch) RefusalOf(r *Record) string {
-	switch {
-	case !b.Refused(r):
+	if !b.Refused(r) {
 		return ""
-	case b.Failed(r):
-		return b.clean(cmp.Or(b.ResultsOf(r)[0].Text(), "no message"))
-	default:
-		return b.clean(cmp.Or(b.Reply.ErrorText(), "an error without a message"))
 	}
-}
-
-// clean takes secrets out of a text before anything cuts it.
-func (b *Batch) clean(text string) string {
-	if b.secrets == nil {
-		return text
+	text := cmp.Or(b.Reply.ErrorText(), "an error without a message")
+	if b.Failed(r) {
+		text = cmp.Or(b.ResultsOf(r)[0].Text(), "no message")
 	}
-	return b.secrets.String(text)
+	if b.secrets != nil {
+		text = b.secrets.String(text)
+	}
+	return text
 }
 
 // Answered reports whether results came back, be they good or bad.
 func (b *Batch) Answered() bool { return b.IsArray }
 
-// why describes what came instead of a success for a record.
+// WhyOf describes what came instead of a success for a record.
 func (b *Batch) WhyOf(r *Record) string { return b.Why(r.Key) }
 
+// Read reads the results out of the reply.
 func (b *Batch) Read() {
 	b.Batch = rules.NewBatch(b.Object.APIName, b.Operation, lists.Of(b.Records, func(r *Record) json.RawMessage { return r.Key }), b.Reply)
 }
 
-// Plan is how a batch is sent; the zero value is what the service would do.
-type Plan struct {
-	mapped  []rpc.Field  // nil: the fields of the records
-	params  []byte       // the whole params, instead
-	odd     bool         // deliberately outside the published schema
-	request line.Request // connection and timing details
+// Plan is what the request of a batch has beside its records; the zero value is as the service sends it.
+type Plan = line.Request
+
+// Write sends records in batches no larger than declared, each noted in the journal before it leaves.
+func (sc *Scenario) Write(operation string, records []*Record, how Plan) ([]*Batch, error) {
+	return sc.writeEach(operation, slices.Chunk(records, sc.LargestBatch()), func([]*Record) Plan { return how })
 }
 
-// Write sends records with an operation, in batches no larger than the
-// endpoint declares, each noted in the journal before it leaves.
-func (sc *Scenario) Write(operation string, records []*Record, how Plan) ([]*Batch, error) {
+// writeEach sends batches one after the other.
+func (sc *Scenario) writeEach(operation string, parts iter.Seq[[]*Record], how func([]*Record) Plan) ([]*Batch, error) {
 	var out []*Batch
-	for chunk := range slices.Chunk(records, sc.LargestBatch()) {
-		b, err := sc.WriteOne(operation, chunk, how)
+	for part := range parts {
+		b, err := sc.WriteOne(operation, part, how(part))
 		if err != nil {
 			return out, err
 		}
@@ -106,52 +114,45 @@ func (s *Session) LargestBatch() int {
 	return int(max(1, min(s.Catalog.Speed.MaximumBatchSize, math.MaxInt32)))
 }
 
-// needsBatch is NOT_APPLICABLE where the endpoint takes no batch of n records.
-func (sc *Scenario) needsBatch(n int) error {
-	if most := sc.LargestBatch(); most < n {
-		return line.NotApplicable("the endpoint takes batches of %d at most, and the check needs %s in one", most, quantity.Count(n, "record"))
-	}
-	return nil
-}
-
-// WriteOne sends exactly one batch. The caller may run several at once; each
-// has its own scenario or adds the batch itself under a lock.
+// WriteOne sends exactly one batch. It is not safe for parallel use.
 func (sc *Scenario) WriteOne(operation string, records []*Record, how Plan) (*Batch, error) {
-	b, err := sc.batch(sc, operation, records, how)
-	if b != nil {
-		sc.Batches = append(sc.Batches, b)
-		sc.Replies = append(sc.Replies, b.Reply)
-	}
+	b, err := sc.batch(operation, records, how)
+	sc.KeepBatches(b)
 	return b, err
 }
 
-// batch sends one batch and reads its results; it is safe for parallel use.
-func (s *Session) batch(sc *Scenario, operation string, records []*Record, how Plan) (*Batch, error) {
+// KeepBatches adds batches to those of the scenario, without those that are nil.
+func (sc *Scenario) KeepBatches(batches ...*Batch) {
+	for _, b := range batches {
+		if b != nil {
+			sc.Batches, sc.Replies = append(sc.Batches, b), append(sc.Replies, b.Reply)
+		}
+	}
+}
+
+// batch sends one batch and reads its results; nil when nothing was sent. It is safe for parallel use.
+func (sc *Scenario) batch(operation string, records []*Record, how Plan) (*Batch, error) {
 	if len(records) == 0 {
 		return nil, line.Harness("no records to send")
 	}
-	if most := s.LargestBatch(); len(records) > most {
+	if most := sc.LargestBatch(); len(records) > most {
 		return nil, line.Harness("the judge was about to send %s in one batch, and the endpoint declares %d at most", quantity.Count(len(records), "record"), most)
 	}
-	first := records[0]
-	b := &Batch{Object: first.Object, Operation: operation, Records: records, secrets: s.Redactor}
-	if err := s.Reserve(len(records)); err != nil {
+	b := &Batch{Object: records[0].Object, Operation: operation, Records: records, secrets: sc.Redactor}
+	if err := sc.Session.Reserve(len(records)); err != nil {
 		return nil, err
 	}
-	params := how.params
-	if params == nil {
-		params = sc.BatchParams(operation, records, how.mapped)
+	if how.Params == nil {
+		how.Params = sc.BatchParams(operation, records, nil)
 	}
-	seq, err := s.Announce(operation, records)
+	seq, err := sc.Announce(operation, records)
 	if err != nil {
 		return nil, err
 	}
-	req := how.request
-	req.Method, req.Params, req.Object, req.Records = rpc.MethodSyncBatch, params, first.Object.APIName, len(records)
-	req.Odd, req.Once = req.Odd || how.odd, line.TakesEffectOnce(operation)
+	how.Method, how.Object, how.Records, how.Once = rpc.MethodSyncBatch, b.Object.APIName, len(records), line.TakesEffectOnce(operation)
 	entered := sc.entered(operation, records)
-	s.Ledger.Begin(entered)
-	b.Reply, err = s.Send(sc.Ctx, sc.Check().ID, req)
+	sc.Ledger.Begin(entered)
+	b.Reply, err = sc.Session.Send(sc.Ctx, sc.Check().ID, how)
 	_, unsent := errors.AsType[line.UnsentError](err)
 	if b.Reply != nil {
 		b.Read()
@@ -159,43 +160,20 @@ func (s *Session) batch(sc *Scenario, operation string, records []*Record, how P
 	}
 	sc.enter(entered, b, unsent)
 	if unsent {
-		s.GiveBack(len(records))
-		err = cmp.Or(s.withdraw(seq, b), err)
+		sc.GiveBack(len(records))
+		err = cmp.Or(sc.finish(seq, b, func(*Record) bool { return true }), err)
 	}
-	if err != nil || unsent {
-		return b.orNone(), err
+	switch {
+	case b.Reply == nil:
+		return nil, err
+	case err != nil || unsent:
+		return b, err
 	}
 	sc.Wrote.Store(time.Now().UnixNano())
-	return b, s.Finish(seq, b)
+	return b, sc.Finish(seq, b)
 }
 
-// orNone is a batch that was sent, nil else.
-func (b *Batch) orNone() *Batch {
-	if b.Reply == nil {
-		return nil
-	}
-	return b
-}
-
-// withdraw notes in the journal that no byte of a batch has left: nothing was changed.
-func (s *Session) withdraw(seq int64, b *Batch) error {
-	if seq < 0 {
-		return nil
-	}
-	var unchanged []json.RawMessage
-	for _, r := range b.Records {
-		if _, key := r.journalled(); key != nil {
-			unchanged = append(unchanged, key)
-		}
-	}
-	if err := s.Journal.Finish(seq, nil, unchanged); err != nil {
-		return line.Harness("%w", err)
-	}
-	return nil
-}
-
-// Announce writes a batch into the journal before anything is sent; -1 stands
-// for a batch without a key, of which nothing can be left behind.
+// Announce writes a batch into the journal before it is sent; -1 stands for one without a key.
 func (s *Session) Announce(operation string, records []*Record) (int64, error) {
 	var ids []json.RawMessage
 	field := ""
@@ -217,17 +195,24 @@ func (s *Session) Announce(operation string, records []*Record) (int64, error) {
 
 // Finish notes in the journal what became of a batch.
 func (s *Session) Finish(seq int64, b *Batch) error {
-	if seq < 0 || !b.Answered() {
+	if !b.Answered() {
+		return nil
+	}
+	return s.finish(seq, b, b.Failed)
+}
+
+// finish is Finish with the records that a batch has left as they were.
+func (s *Session) finish(seq int64, b *Batch, unchanged func(*Record) bool) error {
+	if seq < 0 {
 		return nil
 	}
 	var acknowledged, refused []json.RawMessage
 	for _, r := range b.Records {
-		_, key := r.journalled()
-		switch {
+		switch _, key := r.journalled(); {
 		case key == nil:
 		case b.Succeeded(r):
 			acknowledged = append(acknowledged, key)
-		case b.Failed(r):
+		case unchanged(r):
 			refused = append(refused, key)
 		}
 	}
@@ -237,55 +222,80 @@ func (s *Session) Finish(seq int64, b *Batch) error {
 	return nil
 }
 
-// syncRun is the sync_run_id of this scenario: every run of a check is a sync
-// run of its own, so that nothing of another one can be mistaken for it.
+// syncRun is the sync_run_id: each scenario is a sync run of its own, which nothing of another is taken for.
 func (sc *Scenario) syncRun() int64 {
 	sc.runOnce.Do(func() { sc.run = sc.syncRuns.Add(2) })
 	return sc.run
 }
 
-// BatchParams writes the params of sync_batch in the published key order.
+// BatchParams writes the params of sync_batch; mapped is nil for the fields of the records.
 func (sc *Scenario) BatchParams(operation string, records []*Record, mapped []rpc.Field) []byte {
-	first := records[0]
 	if mapped == nil {
 		mapped = mappedFields(records)
 	}
-	ref, _ := json.Marshal(first.Object.Ref())
+	return sc.params(operation, records[0], mapped, mapped, records)
+}
+
+// EmptyBatch are the params of a batch without records; nil where the object accepts no operation.
+func (sc *Scenario) EmptyBatch(o *Object) []byte {
+	id, err := o.Identifier()
+	if operations := o.Writing(); err == nil && len(operations) > 0 {
+		return sc.params(operations[0], &Record{Object: o, ID: id}, []rpc.Field{id}, nil, nil)
+	}
+	return nil
+}
+
+// params writes the plan of a record like first in the published key order, and these members of records: of a
+// delete the identifier only, since no endpoint may need more.
+func (sc *Scenario) params(operation string, first *Record, mapped, members []rpc.Field, records []*Record) []byte {
+	if operation == rpc.OperationDelete {
+		members = lists.Where(members, func(f rpc.Field) bool { return f.APIName == first.ID.APIName })
+	}
 	var out bytes.Buffer
+	follows := func(n int) {
+		if n > 0 {
+			out.WriteByte(',')
+		}
+	}
+	ref, _ := json.Marshal(first.Object.Ref())
 	fmt.Fprintf(&out, `{"sync_plan":{"object":%s,"operation":%s,"sync_run_id":%d,"sync_id":%d,"schema":{`,
 		ref, values.Quote(operation), sc.syncRun(), sc.syncRun()/2)
 	for i, f := range mapped {
-		if i > 0 {
-			out.WriteByte(',')
-		}
+		follows(i)
 		entry, _ := json.Marshal(rpc.SchemaField{ActiveIdentifier: f.APIName == first.ID.APIName, Field: f})
 		fmt.Fprintf(&out, "%s:%s", values.Quote(f.APIName), entry)
 	}
 	out.WriteString(`}},"records":[`)
 	for i, r := range records {
-		if i > 0 {
-			out.WriteByte(',')
+		follows(i)
+		out.WriteByte('{')
+		n := 0
+		for _, f := range members {
+			if raw, ok := r.Values[f.APIName]; ok {
+				follows(n)
+				fmt.Fprintf(&out, "%s:%s", values.Quote(f.APIName), raw)
+				n++
+			}
 		}
-		r.encode(&out, operation, mapped)
+		out.WriteByte('}')
 	}
 	out.WriteString("]}")
 	return out.Bytes()
 }
 
-// mappedFields are the fields that the records carry, in the object's order.
+// mappedFields are the fields that the records carry, in the object's order, new ones last.
 func mappedFields(records []*Record) []rpc.Field {
-	first := records[0]
-	out := lists.Where(first.Object.Fields, func(f rpc.Field) bool {
-		return slices.ContainsFunc(records, func(r *Record) bool { _, ok := r.Values[f.APIName]; return ok })
-	})
+	carried := map[string]bool{}
 	for _, r := range records {
 		for name := range r.Values {
-			if !slices.ContainsFunc(out, func(f rpc.Field) bool { return f.APIName == name }) {
-				out = append(out, NewField(name))
-			}
+			carried[name] = true
 		}
 	}
-	return out
+	out := lists.Where(records[0].Object.Fields, func(f rpc.Field) bool { return carried[f.APIName] })
+	for _, f := range out {
+		delete(carried, f.APIName)
+	}
+	return append(out, lists.Of(slices.Sorted(maps.Keys(carried)), NewField)...)
 }
 
 // NewField describes a field that the destination is to create on write.

@@ -11,6 +11,7 @@ import (
 	"github.com/destkit/destkit/conformance/internal/values"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/lists"
 )
 
 // An endpoint that stores identifiers in another case than they are sent in would fail
@@ -46,10 +47,10 @@ func (k *foldedKeys) name() string {
 	return "lower case"
 }
 
-// LearnFolding looks whether an acknowledged record is stored under its key in another
-// case: a read-back finds it there only, or shows it so.
+// LearnFolding looks whether a read-back shows an acknowledged record under its key in another case.
 func (sc *Scenario) LearnFolding(b *Batch, r *Record) error {
-	own, others := exchange.KeyText(r.Key), inOtherCase(r)
+	own := exchange.KeyText(r.Key)
+	others := lists.Of(slices.DeleteFunc([]string{strings.ToLower(own), strings.ToUpper(own)}, func(text string) bool { return text == own }), r.Under)
 	if sc.Object.Folded != nil || r.ID.Type != rpc.TypeString || len(others) == 0 {
 		return nil
 	}
@@ -70,29 +71,14 @@ func (sc *Scenario) LearnFolding(b *Batch, r *Record) error {
 	if value, err := wire.Parse(seen[at].Fields[r.ID.APIName]); err == nil && value.Is(wire.String) {
 		stored, k.shown = value.Text, true
 	}
+	k.upper = stored == strings.ToUpper(own)
 	switch {
 	case stored == own && k.missing:
 		return line.Harness("the read-back hook does not find the record %s of %q, and shows it when it is asked for %q: it changes the case of what it is asked for", r.Key, sc.Object.APIName, at)
-	case stored == own:
-		return nil
-	}
-	if k.upper = stored == strings.ToUpper(own); k.upper || stored == strings.ToLower(own) {
+	case stored != own && (k.upper || stored == strings.ToLower(own)):
 		sc.Object.Folded = k
 	}
 	return nil
-}
-
-// inOtherCase are the records that a read-back is asked for in the place of one.
-func inOtherCase(r *Record) (out []*Record) {
-	own := exchange.KeyText(r.Key)
-	for _, text := range []string{strings.ToLower(own), strings.ToUpper(own)} {
-		if text != own {
-			c := *r
-			c.Key = values.Quote(text)
-			out = append(out, &c)
-		}
-	}
-	return out
 }
 
 // ReportFolding adds the finding about identifiers in another case.
@@ -113,12 +99,11 @@ func (sc *Scenario) ReportFolding() {
 	} else {
 		cause = wire.EitherCause(cause, "the read-back hook changes their case", "a look into the destination")
 	}
-	sc.ExplainAs(func(symptom string) bool { return symptom == SymptomRenamed }, cause,
+	sc.Explain(func(symptom string) bool { return symptom == SymptomRenamed }, cause,
 		"store the identifier as it was sent; where case must not matter, compare without it and keep what was sent.", observed)
 }
 
-// MeetsFolded reports whether a record is stored under another key than its own, or
-// together with another record of the scenario, because the endpoint folds case.
+// MeetsFolded reports whether case folding stores a record under another key, or with another record.
 func (sc *Scenario) MeetsFolded(r *Record) bool {
 	own, k := exchange.KeyText(r.Key), r.Object.Folded
 	if k == nil || r.ID.Type != rpc.TypeString {

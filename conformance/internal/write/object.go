@@ -1,22 +1,23 @@
 package write
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/exchange"
 	"github.com/destkit/destkit/conformance/internal/line"
 	"github.com/destkit/destkit/conformance/internal/rules"
 	"github.com/destkit/destkit/conformance/internal/values"
-	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/lists"
-	"golang.org/x/sync/errgroup"
 )
 
 // Object is a destination object as discovery found it. Discovery is lenient:
@@ -27,7 +28,7 @@ type Object struct {
 	Operations []string
 	size       int // of the answers that describe it, in bytes
 
-	// What the trial learned, before the checks begin; and is only read afterwards.
+	// What the trial learned before the checks begin; it is only read afterwards.
 	Lessons map[string]*Lesson
 	KeyForm int
 	Folded  *foldedKeys // identifiers are stored in another case; nil: as they are sent
@@ -44,15 +45,25 @@ type Catalog struct {
 	Unhealthy string            // its message, when it said success:false
 }
 
+// Object is the object of a name, nil when it is not listed.
 func (c *Catalog) Object(name string) *Object {
-	for _, o := range c.Objects {
-		if o.APIName == name {
-			return o
-		}
-	}
-	return nil
+	return First(c.Objects, func(o *Object) bool { return o.APIName == name })
 }
 
+// First is the first of a list that fits, the zero value without one.
+func First[A any](in []A, fits func(A) bool) (first A) {
+	if i := slices.IndexFunc(in, fits); i >= 0 {
+		first = in[i]
+	}
+	return first
+}
+
+// Named are the objects of the run that are listed.
+func (s *Session) Named() []*Object {
+	return lists.Where(lists.Of(s.Opts.Objects, s.Catalog.Object), func(o *Object) bool { return o != nil })
+}
+
+// Names are those of the objects.
 func (c *Catalog) Names() []string {
 	return lists.Of(c.Objects, func(o *Object) string { return o.APIName })
 }
@@ -68,14 +79,12 @@ func (s *Session) Discover(ctx context.Context) (*Catalog, error) {
 	if !first.Ended() {
 		// One lost connection is no proof: ask once more before giving up.
 		again, err := s.Send(ctx, "", line.Request{Method: rpc.MethodListObjects})
+		if err == nil && !again.Ended() && again.Received > 0 {
+			// Something is there, and these two methods may hang alone.
+			again, err = s.Send(ctx, "", line.Request{Method: rpc.MethodGetSyncSpeed})
+		}
 		if err != nil {
 			return nil, err
-		}
-		if !again.Ended() && again.Received > 0 {
-			// Something is there, and these two methods may hang alone.
-			if again, err = s.Send(ctx, "", line.Request{Method: rpc.MethodGetSyncSpeed}); err != nil {
-				return nil, err
-			}
 		}
 		if !again.Ended() {
 			return c, nil
@@ -92,8 +101,7 @@ func (s *Session) Discover(ctx context.Context) (*Catalog, error) {
 		return nil, err
 	}
 	c.Planning = append(c.Planning, speed)
-	c.Speed = speed.Speed()
-	if c.Speed != nil {
+	if c.Speed = speed.Speed(); c.Speed != nil {
 		s.Pace.Declare(*c.Speed)
 	}
 	if values := speed.Header.Values("X-RateLimit-Limit"); speed.OK() && len(values) > 0 {
@@ -105,41 +113,19 @@ func (s *Session) Discover(ctx context.Context) (*Catalog, error) {
 // List asks for the objects and describes them.
 func (s *Session) List(ctx context.Context, c *Catalog) error {
 	listed, err := s.Send(ctx, "", line.Request{Method: rpc.MethodListObjects})
-	if err != nil {
-		return err
+	if err == nil {
+		s.listedBy(ctx, c, listed)
 	}
-	s.listedBy(ctx, c, listed)
-	return nil
+	return err
 }
 
-// listedBy reads the objects that a reply names, and describes them.
+// listedBy reads the objects that a reply names, and describes them, a few at a time.
 func (s *Session) listedBy(ctx context.Context, c *Catalog, listed *exchange.Reply) {
 	c.Planning = append(c.Planning, listed)
 	c.Listed, c.Objects = listed.Ended(), ReadObjects(listed)
-	s.describe(ctx, c.Objects)
-}
-
-// Unhealthy returns the message of a test_connection that says success:false.
-func Unhealthy(r *exchange.Reply) string {
-	res := r.Result()
-	if res == nil {
-		return ""
-	}
-	ok := res.Get("success")
-	if ok == nil || ok.Kind != wire.Bool || string(ok.Raw) != "false" {
-		return ""
-	}
-	if m := res.Get("error_message"); m != nil && m.Kind == wire.String && m.Text != "" {
-		return m.Text
-	}
-	return "success is false, and no error_message says why"
-}
-
-// describe reads fields and operations of every object, a few at a time.
-func (s *Session) describe(ctx context.Context, objects []*Object) {
 	var calls errgroup.Group
 	calls.SetLimit(8)
-	for _, o := range objects {
+	for _, o := range c.Objects {
 		calls.Go(func() error {
 			params := line.ObjectParams(o.Object)
 			if r, err := s.Send(ctx, "", line.Request{Method: rpc.MethodListFields, Params: params, Object: o.APIName}); err == nil {
@@ -154,21 +140,22 @@ func (s *Session) describe(ctx context.Context, objects []*Object) {
 	_ = calls.Wait() // what was not answered stays empty
 }
 
+// Unhealthy returns the message of a test_connection that says success:false, "" else.
+func Unhealthy(r *exchange.Reply) string {
+	res := r.Result()
+	if ok, is := res.Get("success").Bool(); !is || ok {
+		return ""
+	}
+	return cmp.Or(textOf(res.Get("error_message")), "success is false, and no error_message says why")
+}
+
+// ReadObjects are the objects that a reply to list_objects names.
 func ReadObjects(r *exchange.Reply) []*Object {
 	var out []*Object
 	for _, n := range r.Items("objects") {
-		name, label := n.Get("object_api_name"), n.Get("label")
-		if name == nil || name.Kind != wire.String || name.Text == "" {
-			continue
-		}
-		o := &Object{Object: rpc.Object{APIName: name.Text, Label: name.Text}}
-		if label != nil && label.Kind == wire.String && label.Text != "" {
-			o.Label = label.Text
-		}
-		if c := n.Get("can_create_fields"); c != nil && c.Kind == wire.String {
-			o.CanCreateFields = c.Text
-		}
-		if !slices.ContainsFunc(out, func(p *Object) bool { return p.APIName == o.APIName }) {
+		o := &Object{Object: rpc.Object{APIName: textOf(n.Get("object_api_name")), CanCreateFields: textOf(n.Get("can_create_fields"))}}
+		o.Label = cmp.Or(textOf(n.Get("label")), o.APIName)
+		if o.APIName != "" && !slices.ContainsFunc(out, func(p *Object) bool { return p.APIName == o.APIName }) {
 			out = append(out, o)
 		}
 	}
@@ -178,31 +165,18 @@ func ReadObjects(r *exchange.Reply) []*Object {
 // Accepts reports whether batches of an operation may be sent to the object.
 func (o *Object) Accepts(operation string) bool { return rules.Accepts(o.Operations, operation) }
 
-// Creating is the operation that makes new records, "" when there is none.
-func (o *Object) Creating() string {
-	for _, op := range []string{rpc.OperationUpsert, rpc.OperationInsert} {
-		if o.Accepts(op) {
-			return op
-		}
-	}
-	return ""
-}
+// FirstOf is the first of the operations that the object accepts, "" when there is none.
+func (o *Object) FirstOf(operations ...string) string { return First(operations, o.Accepts) }
 
-// Modifying is the operation that changes records, "" when there is none.
-func (o *Object) Modifying() string {
-	for _, op := range []string{rpc.OperationUpdate, rpc.OperationUpsert} {
-		if o.Accepts(op) {
-			return op
-		}
-	}
-	return ""
-}
+// Creating is the operation that makes new records, "" when there is none.
+func (o *Object) Creating() string { return o.FirstOf(rpc.OperationUpsert, rpc.OperationInsert) }
 
 // Writing lists the operations of batches that the object accepts.
 func (o *Object) Writing() []string {
 	return lists.Where([]string{rpc.OperationUpsert, rpc.OperationInsert, rpc.OperationUpdate}, o.Accepts)
 }
 
+// Field is the declaration of a field.
 func (o *Object) Field(name string) (rpc.Field, bool) {
 	i := slices.IndexFunc(o.Fields, func(f rpc.Field) bool { return f.APIName == name })
 	if i < 0 {
@@ -211,17 +185,21 @@ func (o *Object) Field(name string) (rpc.Field, bool) {
 	return o.Fields[i], true
 }
 
-// Identifier is the field that batches are matched by: the first string
-// identifier, else the first integer one.
-func (o *Object) Identifier() (rpc.Field, error) {
-	for _, t := range []string{rpc.TypeString, rpc.TypeInteger} {
-		for _, f := range o.Fields {
-			if f.Identifier && f.Type == t && !f.Array {
-				return f, nil
-			}
-		}
+// FieldOrNew is a field as it is declared, else as one that is created on write.
+func (o *Object) FieldOrNew(name string) rpc.Field {
+	if f, declared := o.Field(name); declared {
+		return f
 	}
-	return rpc.Field{}, line.NotApplicable("object %q has no field that may be the identifier", o.APIName)
+	return NewField(name)
+}
+
+// Identifier is the field that batches are matched by: the first string one, else the first integer one.
+func (o *Object) Identifier() (rpc.Field, error) {
+	ids := o.Identifiers()
+	if len(ids) == 0 {
+		return rpc.Field{}, line.NotApplicable("object %q has no field that may be the identifier", o.APIName)
+	}
+	return ids[max(0, slices.IndexFunc(ids, func(f rpc.Field) bool { return f.Type == rpc.TypeString }))], nil
 }
 
 func (o *Object) String() string { return fmt.Sprintf("object %q", o.APIName) }
@@ -243,24 +221,34 @@ type Lesson struct {
 
 // Learned is an ordinary value as the trial learned it.
 func Learned(v values.Maker, o *Object, f rpc.Field, s values.Seed) json.RawMessage {
-	l := o.Lessons[f.APIName]
-	switch {
-	case l == nil:
-		return v.Value(f, s, values.Guess)
+	switch l := o.learned(f.APIName); {
 	case len(l.Choices) > 0 && !f.Array:
 		return l.Choices[int(v.Number(s))%len(l.Choices)]
 	case l.Format != nil && !f.Array:
 		return v.Formatted(l.Format, s)
+	default:
+		return v.Value(f, s, l.Style)
 	}
-	return v.Value(f, s, l.Style)
+}
+
+// learned is the lesson about a field, the zero value without one.
+func (o *Object) learned(field string) Lesson {
+	if l := o.Lessons[field]; l != nil {
+		return *l
+	}
+	return Lesson{}
 }
 
 // Avoids reports whether the trial found no value that the field accepts.
-func (o *Object) Avoids(field string) bool { return o.Lessons[field] != nil && o.Lessons[field].Avoid }
+func (o *Object) Avoids(field string) bool { return o.learned(field).Avoid }
 
 // Unique reports whether the field refuses a value that another record has.
-func (o *Object) Unique(field string) bool { return o.Lessons[field] != nil && o.Lessons[field].Unique }
+func (o *Object) Unique(field string) bool { return o.learned(field).Unique }
 
+// NoNull reports whether the field refuses null.
+func (o *Object) NoNull(field string) bool { return o.learned(field).NoNull }
+
+// Lesson is what the trial completes.
 func (o *Object) Lesson(field string) *Lesson {
 	if o.Lessons == nil {
 		o.Lessons = map[string]*Lesson{}
@@ -271,9 +259,6 @@ func (o *Object) Lesson(field string) *Lesson {
 	return o.Lessons[field]
 }
 
-// NoNull reports whether the field refuses null.
-func (o *Object) NoNull(field string) bool { return o.Lessons[field] != nil && o.Lessons[field].NoNull }
-
 // Identifiers are the fields that may be the active identifier.
 func (o *Object) Identifiers() []rpc.Field {
 	return slices.DeleteFunc(slices.Clone(o.Fields), func(f rpc.Field) bool {
@@ -281,21 +266,15 @@ func (o *Object) Identifiers() []rpc.Field {
 	})
 }
 
-// NoIdentifier is a writable string field that is not declared an identifier.
-func (o *Object) NoIdentifier() (rpc.Field, bool) {
-	for _, f := range o.Fields {
-		if !f.Identifier && f.Type == rpc.TypeString && !f.Array && f.Createable && f.Updateable {
-			return f, true
-		}
-	}
-	return rpc.Field{}, false
+// NoIdentifier are the writable string fields that are not declared identifiers.
+func (o *Object) NoIdentifier() []rpc.Field {
+	return lists.Where(o.Fields, func(f rpc.Field) bool { return BothWays(f) && f.Type == rpc.TypeString && !f.Array })
 }
 
-// LeavesOut takes a PASS back where the trial found fields that a check about every
-// field cannot use.
+// LeavesOut takes a PASS back where the trial found fields that a check about every field cannot use.
 func (sc *Scenario) LeavesOut() {
 	for _, f := range sc.Object.Fields {
-		if l := sc.Object.Lessons[f.APIName]; l != nil && l.Avoid && f.Createable {
+		if l := sc.Object.learned(f.APIName); l.Avoid && f.Createable {
 			sc.Weaken(engine.Inconclusive("fixtures", "%s refuses every value that was tried, so that nothing was seen of it: %s", f.APIName, foreign.Clip(l.Refusal, 200)))
 		}
 	}

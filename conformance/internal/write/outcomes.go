@@ -12,19 +12,18 @@ import (
 	"github.com/destkit/destkit/conformance/internal/values"
 )
 
-// Misplaced is the cause of failures that stand at other records than at those which have
-// failed: where they are those of the sorted records, the results were matched by position.
+// Misplaced is the cause where the failures are those of the sorted records: results were matched by position.
 func (b *Batch) Misplaced(bad []*Record) Cause {
 	sorted := slices.SortedStableFunc(slices.Values(b.Records), func(x, y *Record) int {
 		return cmp.Compare(exchange.KeyText(x.Key), exchange.KeyText(y.Key))
 	})
 	failures := 0
 	for i, r := range sorted {
-		if b.Failed(b.Records[i]) {
-			failures++
-		}
 		if b.Failed(b.Records[i]) != slices.Contains(bad, r) {
 			return Cause{}
+		}
+		if b.Failed(b.Records[i]) {
+			failures++
 		}
 	}
 	if failures == 0 || failures == len(b.Records) {
@@ -49,6 +48,18 @@ func SkipClass(r exchange.Result) string {
 	return conformance.SkipSuccess
 }
 
+// Skipped reports whether a record is reported as skipped, by the declared convention or as a failure.
+func (sc *Scenario) Skipped(b *Batch, r *Record) bool {
+	all := b.ResultsOf(r)
+	if len(all) > 0 && sc.Opts.SkipConvention == conformance.SkipSuccessWithMessage {
+		return SkipClass(all[0]) == conformance.SkipSuccessWithMessage
+	}
+	return b.Failed(r)
+}
+
+// Unclear is the outcome of a record without a result, or with two that disagree.
+const Unclear = "no clear result"
+
 // OutcomeOf is success, failure or what else became of a record.
 func (b *Batch) OutcomeOf(r *Record) string {
 	switch {
@@ -62,30 +73,32 @@ func (b *Batch) OutcomeOf(r *Record) string {
 	return Unclear
 }
 
-// Unclear is the outcome of a record without a result, or with two that disagree.
-const Unclear = "no clear result"
+// Outcomes are those of all records, each once.
+func (b *Batch) Outcomes() string {
+	var out []string
+	for _, r := range b.Records {
+		out = append(out, b.OutcomeOf(r))
+	}
+	slices.Sort(out)
+	return strings.Join(slices.Compact(out), " and ")
+}
 
+// SymptomPosition is that of records that are taken alone, and not in their batch.
 const SymptomPosition = "another outcome alone"
 
 // ExplainPosition gives the cause of refusals in a batch of records that are taken alone.
 func (sc *Scenario) ExplainPosition(which string) {
-	if slices.ContainsFunc(sc.All(), func(f engine.Finding) bool { return f.Quote != nil && f.Quote.Cause }) {
-		return // the endpoint says it
+	if sc.Explained() {
+		return
 	}
-	sc.ExplainAs(func(s string) bool { return s == SymptomPosition },
+	sc.Explain(func(s string) bool { return s == SymptomPosition },
 		"records are refused for their position in the batch, or for the records next to them, and not for their values alone: "+which+". The list is changed while it is gone through, or one failure is passed on to others.",
 		"go through all records of the batch, and let each have the result of its own write.", false)
 }
 
-func (b *Batch) Outcomes() string {
-	var out []string
-	for _, r := range b.Records {
-		if o := b.OutcomeOf(r); !slices.Contains(out, o) {
-			out = append(out, o)
-		}
-	}
-	slices.Sort(out)
-	return strings.Join(out, " and ")
+// Explained reports whether the endpoint itself says the cause of a finding.
+func (sc *Scenario) Explained() bool {
+	return slices.ContainsFunc(sc.All(), func(f engine.Finding) bool { return f.Quote != nil && f.Quote.Cause })
 }
 
 var digits = regexp.MustCompile(`[0-9]+`)
@@ -119,14 +132,4 @@ type Cause struct {
 	Fix      string // "": that of the check
 	Observed bool
 	Rule     string // the check that it is about, where that is another one
-}
-
-// BatchAt is the last batch that named the place of a record.
-func (sc *Scenario) BatchAt(r *Record) *Batch {
-	for _, b := range slices.Backward(sc.Batches) {
-		if slices.ContainsFunc(b.Records, func(o *Record) bool { return o.Place() == r.Place() }) {
-			return b
-		}
-	}
-	return nil
 }

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,11 +19,11 @@ import (
 	"github.com/destkit/destkit/conformance/internal/rules"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
-// Scenario is the state of one scenario on its way: what was sent, what came back, and
-// what was found.
+// Scenario is the state of one scenario: what was sent, what came back, and what was found.
 type Scenario struct {
 	*Session
 	*engine.Findings
@@ -69,15 +71,9 @@ type Unmet struct {
 // parallelWrites is what steps that write in parallel leave for the claims.
 type parallelWrites struct {
 	Copies  [][]*Record // the same keys, with other values in each batch
-	rounds  []dueBatch  // batches that are due, of all operations
+	rounds  []Set       // batches that are due, of all operations
 	Lanes   []lane      // records that were created and witnessed at once
 	Witness string      // the operation that witnesses the lanes
-}
-
-// dueBatch is one batch of several rounds.
-type dueBatch struct {
-	operation string
-	records   []*Record
 }
 
 // measuredPace is what steps have measured of time.
@@ -93,67 +89,47 @@ func (s *Session) NewScenario(ctx context.Context, c *conformance.Check, o *Obje
 	return &Scenario{Session: s, Findings: (&engine.Suite{Secrets: s.Redactor}).Findings(c), Ctx: ctx, Object: o}
 }
 
-// Broken adds a finding: what was expected, what was seen, in which replies.
-func (sc *Scenario) Broken(expected, actual string, where ...*exchange.Reply) {
-	sc.BrokenFor("", expected, actual, where...)
-}
-
-// BrokenFor is broken for one operation.
+// BrokenFor adds a finding about an operation: what was expected, what was seen, in which replies.
 func (sc *Scenario) BrokenFor(operation, expected, actual string, where ...*exchange.Reply) {
 	sc.BrokenAs("", operation, expected, actual, where...)
 }
 
-// BrokenAs is brokenFor with a word for what was observed. Without one it is the
-// kind of the first reply, where that is no ordinary result.
+// BrokenAs is BrokenFor with a word for what was observed; "": the kind of the first reply.
 func (sc *Scenario) BrokenAs(symptom, operation, expected, actual string, where ...*exchange.Reply) {
-	// What the judge itself could not hold shows nothing of the endpoint: incomplete says so.
-	if slices.ContainsFunc(where, func(r *exchange.Reply) bool { return r != nil && r.Kind == wire.KindUnread }) {
+	where = slices.DeleteFunc(slices.Clone(where), func(r *exchange.Reply) bool { return r == nil })
+	// What the judge itself could not hold shows nothing of the endpoint: Count says so.
+	if slices.ContainsFunc(where, func(r *exchange.Reply) bool { return r.Kind == wire.KindUnread }) {
 		return
 	}
-	if symptom == "" && len(where) > 0 && where[0] != nil {
+	if symptom == "" && len(where) > 0 {
 		symptom = where[0].Symptom()
 	}
 	f := conformance.Finding{Expected: expected, Actual: actual, Operation: operation, Replica: sc.Replicas.Shown(where)}
+	f.Object = cmp.Or(lists.Of(where, func(r *exchange.Reply) string { return r.Object })...)
 	if sc.Object != nil {
 		f.Object = sc.Object.APIName
-	}
-	var exchanges []conformance.Exchange
-	for _, r := range where {
-		if r == nil {
-			continue
-		}
-		exchanges = append(exchanges, r.Exchange())
-		if f.Object == "" && r.Object != "" {
-			f.Object = r.Object
-		}
 	}
 	replica := sc.Replicas.Describe(sc.Replies)
 	if replica != "" {
 		f.Actual += "; " + replica
 	}
-	if sc.quote(&f, where); f.Cause == "" {
-		sc.readReply(&f, symptom, where)
+	if sc.quote(&f, where); f.Cause == "" && len(where) > 0 {
+		sc.readReply(&f, symptom, where[0])
 	}
 	if replica != "" && (f.Quote == nil || !f.Quote.Cause) {
 		f.Cause = cmp.Or(f.Cause, sc.Check().Cause) + " Or a process keeps for itself what the next call, to another one, needs."
 	}
-	before := len(sc.All())
-	sc.Add(f, symptom, exchanges)
-	if i := slices.IndexFunc(where, func(r *exchange.Reply) bool { return r != nil && r.InPlace() }); i >= 0 && len(sc.All()) > before && sc.aboutParallel() {
-		added := &sc.All()[before]
-		added.Cause = fmt.Sprintf("what stands before the endpoint, such as a balancer, answered HTTP %d in its place: this says nothing of what its calls share.", where[i].Status)
-		added.Fix = "find out why it had no answer (workers that are full or restart, timeouts, a limit); judge once more when every call reaches the endpoint."
+	parallel := slices.Contains(sc.Check().Sections, "4.2.3") // calls at the same time
+	if i := slices.IndexFunc(where, (*exchange.Reply).InPlace); i >= 0 && parallel {
+		f.Cause = fmt.Sprintf("what stands before the endpoint, such as a balancer, answered HTTP %d in its place: this says nothing of what its calls share.", where[i].Status)
+		f.Fix = "find out why it had no answer (workers that are full or restart, timeouts, a limit); judge once more when every call reaches the endpoint."
 	}
+	sc.Add(f, symptom, lists.Of(where, func(r *exchange.Reply) conformance.Exchange { return r.Exchange() }))
 }
-
-// aboutParallel reports whether the check is about calls at the same time (spec 4.2).
-func (sc *Scenario) aboutParallel() bool { return slices.Contains(sc.Check().Sections, "4.2.3") }
-
-// prompt are the checks that a write must not keep waiting.
-var prompt = []string{"SEM-001", "SEM-006", "DUR-001", "DUR-002"}
 
 // AwaitWrites waits for writes that are known to arrive late.
 func (sc *Scenario) AwaitWrites() error {
+	prompt := []string{"SEM-001", "SEM-006", "DUR-001", "DUR-002"} // that a write must not keep waiting
 	wrote := sc.Wrote.Load()
 	if sc.Late == 0 || wrote == 0 || slices.Contains(prompt, sc.Check().ID) {
 		return nil
@@ -161,47 +137,40 @@ func (sc *Scenario) AwaitWrites() error {
 	return line.Elapse(sc.Ctx, time.Until(time.Unix(0, wrote).Add(sc.Late)))
 }
 
-// incomplete says which replies of the scenario began, or were waited for, and never
-// came to their end. Nothing is known of what they would have been, so that no rule
-// about them has been seen to hold. "" when there is none.
-func (sc *Scenario) incomplete() string {
-	n := 0
-	var first *exchange.Reply
-	for _, r := range sc.Replies {
-		if r.OK() || r.Kind == wire.KindCut || r.Kind == wire.KindCanceled || r.Received == 0 && r.Kind != wire.KindTimeout {
-			continue
-		}
-		if n++; first == nil {
-			first = r
-		}
-	}
-	if n == 0 {
-		return ""
-	}
-	return sc.Redactor.String(fmt.Sprintf("%d of %s got no complete reply (%s: %s)", n, quantity.Count(len(sc.Replies), "call"), first.What(), foreign.Clip(first.Failure(), 200)))
-}
-
 // Count adds up the evidence that every scenario has: what came back.
 func (sc *Scenario) Count() {
 	sc.Saw(conformance.SeenAttempts, len(sc.Replies))
-	sc.Incomplete(sc.incomplete())
+	// No rule about replies that never came to their end has been seen to hold.
+	cut := lists.Where(sc.Replies, func(r *exchange.Reply) bool {
+		return !r.OK() && r.Kind != wire.KindCut && r.Kind != wire.KindCanceled && (r.Received > 0 || r.Kind == wire.KindTimeout)
+	})
+	if len(cut) > 0 {
+		sc.Incomplete(sc.Redactor.String(fmt.Sprintf("%d of %s got no complete reply (%s: %s)",
+			len(cut), quantity.Count(len(sc.Replies), "call"), cut[0].What(), foreign.Clip(cut[0].Failure(), 200))))
+	}
 	for _, r := range sc.Replies {
 		SawReply(sc.Findings, r)
 	}
 	for _, b := range sc.Batches {
 		sc.Saw(conformance.SeenResults, len(b.List))
-		for _, r := range b.Records {
-			switch {
-			case b.Succeeded(r) && (len(sc.Latest) == 0 || slices.Contains(sc.Latest, b)):
-				sc.Saw(conformance.SeenAccepted, 1) // what counts is the last batch, the others prepare it
-			case b.Refused(r):
-				sc.Saw(conformance.SeenRefused, 1)
-			}
+	}
+	for b, r := range Each(sc.Batches) {
+		switch {
+		case b.Succeeded(r) && (len(sc.Latest) == 0 || slices.Contains(sc.Latest, b)):
+			sc.Saw(conformance.SeenAccepted, 1) // what counts is the last batch, the others prepare it
+		case b.Refused(r):
+			sc.Saw(conformance.SeenRefused, 1)
 		}
 	}
-	if p, is := sc.unseenPurpose(); is {
-		sc.Note("%s: every record was refused, so that nothing was seen of it", p)
-		sc.Unsaw(conformance.SeenAccepted)
+	for i, p := range sc.Purposes {
+		if len(sc.Sets) != len(sc.Purposes) {
+			break // the scenario ended before they were sent
+		}
+		if yes, no, _, _ := sc.Accepted(sc.Sets[i]); yes == 0 && no > 0 && (!sc.LeastPlan || !p.Existing || !sc.ChangesNothing(sc.Sets[i])) {
+			sc.Note("%s: every record was refused, so that nothing was seen of it", p)
+			sc.Unsaw(conformance.SeenAccepted) // what the others show is no evidence of it
+			break
+		}
 	}
 	if f := sc.Handshaken; f != nil && (f.Err == nil || sc.URL.Scheme != "https") {
 		sc.Saw(conformance.SeenHandshakes, 1)
@@ -223,10 +192,98 @@ func SawReply(found *engine.Findings, r *exchange.Reply) {
 	}
 }
 
-// need asks for a read-back hook where nothing else can decide.
+// NeedReadback asks for a read-back hook where nothing else can decide.
 func (sc *Scenario) NeedReadback() error {
 	if sc.Readback == nil {
 		return engine.NotRun("readback", "needs the read-back hook: give --readback-url or --readback-command")
 	}
 	return nil
+}
+
+// Send makes a call. An error means that the judge failed or the run is over; the reply has what the endpoint does.
+func (sc *Scenario) Send(req line.Request) (*exchange.Reply, error) {
+	r, err := sc.Session.Send(sc.Ctx, sc.Check().ID, req)
+	if r != nil {
+		sc.Replies = append(sc.Replies, r)
+	}
+	return r, err
+}
+
+// Reserve waits for room for the answers about these objects, twice each: some calls are made again.
+func (sc *Scenario) Reserve(calls []line.Request) error {
+	size := 0
+	for _, c := range calls {
+		if o := sc.Catalog.Object(c.Object); o != nil {
+			size += 2 * o.size
+		}
+	}
+	if size < line.FewBytes || sc.reserved > 0 {
+		return nil
+	}
+	n := int64(min(size, line.KeptBodies))
+	if err := sc.Wide.Acquire(sc.Ctx, n); err != nil {
+		return line.Overtime(sc.Ctx)
+	}
+	sc.reserved = n
+	return nil
+}
+
+// Release gives the room to others.
+func (sc *Scenario) Release() {
+	if sc.reserved > 0 {
+		sc.Wide.Release(sc.reserved)
+	}
+	sc.reserved = 0
+}
+
+// AnsweredFirst judges the disturbances of the run.
+func (sc *Scenario) AnsweredFirst() error {
+	sc.Disturbed.Mu.Lock()
+	defer sc.Disturbed.Mu.Unlock()
+	count := map[string]int{}
+	lost, inPlace := 0, true
+	for _, r := range sc.Disturbed.Replies {
+		what := fmt.Sprintf("HTTP %d", r.Status)
+		if r.Status == 0 {
+			what = "a lost connection"
+			lost++
+		}
+		count[what]++
+		inPlace = inPlace && r.InPlace()
+	}
+	n := len(sc.Disturbed.Replies)
+	if n == lost && lost < line.FewLostAnswer {
+		return sc.Held()
+	}
+	kinds := slices.Sorted(maps.Keys(count))
+	parts := lists.Of(kinds, func(what string) string { return fmt.Sprintf("%s (%s)", what, quantity.Count(count[what], "time")) })
+	sc.BrokenAs(line.SymptomDisturbed, "", "an answer to each call when it is made",
+		fmt.Sprintf("%s of %d had none at first, and were answered when they were made again: %s; the first was %s",
+			quantity.Count(n, "call"), sc.Replicas.Calls(), strings.Join(parts, ", "), cmp.Or(sc.Disturbed.Replies[0].What(), "a call")),
+		sc.Disturbed.Replies[:min(n, 4)]...)
+	if inPlace {
+		sc.Explain(func(s string) bool { return s == line.SymptomDisturbed },
+			"a platform, gateway or balancer answers "+quantity.List(kinds)+" in place of the endpoint now and then: its workers are full or restart, or it has a limit below the one that is declared.", "", false)
+	}
+	return sc.Held()
+}
+
+// ServesOneConnection is the finding about an endpoint that serves one connection at a time.
+func (sc *Scenario) ServesOneConnection() error {
+	sc.Add(conformance.Finding{
+		Expected: "calls over several connections at once are answered",
+		Actual:   line.OneConnection + ": " + sc.Queued.Method + " had no answer within " + exchange.Round(sc.Queued.Total).String() + ", and was answered at once when the other connection was closed",
+		Fix:      line.OneConnectionFix,
+	}, line.SymptomOneConnection, []conformance.Exchange{sc.Queued.Exchange()})
+	sc.Explain(func(s string) bool { return s == line.SymptomOneConnection },
+		"one worker serves a connection until its end: a connection that is kept for the next call keeps out all others.", "", true)
+	return sc.Held()
+}
+
+// NeedsSecondConnection ends a check of what happens at the same time where nothing does.
+func (sc *Scenario) NeedsSecondConnection() error {
+	if sc.Queued == nil {
+		return nil
+	}
+	return engine.NotRun("", "%s (PAR-001)", line.OneConnection)
 }

@@ -1,208 +1,127 @@
 package write
 
 import (
-	"bytes"
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"time"
 
+	"golang.org/x/sync/errgroup"
+
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/line"
 	"github.com/destkit/destkit/conformance/internal/values"
+	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/lists"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
-// Sending is the way in which a step sends its records; the zero value sends
+// Sending is the manner in which a step sends its records; the zero value sends
 // ordinary records in batches as large as the endpoint allows.
 type Sending struct {
-	Identifiers []rpc.Field // at least one in sendsNew
-	Every       bool        // maps every field that can be written, not only the ordinary ones
-	Shapes      []func(sc *Scenario, r *Record) *Record
-	twice       bool
-	Alone       bool // records of a refused batch go again, each alone
-	plan        func(sc *Scenario, op string, records []*Record) Plan
-
-	split    int  // records in a batch; 0: as many as allowed
-	spread   bool // over as many batches as may be under way at once
-	through  func(sc *Scenario, s Set) ([]*Batch, error)
-	parallel bool // all batches at once
-	copies   int  // the same records that many times at once, other values each
-	rounds   int  // that many sets of new records at once
-	cutReply bool
+	Identifiers []rpc.Field                                 // that Manner has found; at least one
+	Every       bool                                        // maps every field that can be written, not only the ordinary ones
+	Reshape     func(sc *Scenario, r *Record) *Record       // changes each record; nil: as it is
+	Alone       bool                                        // records of a refused batch go again, each alone
+	twice       bool                                        // each record is in its batch twice
+	plan        func(sc *Scenario, s Set) Plan              // nil: as the service would send it
+	through     func(sc *Scenario, s Set) ([]*Batch, error) // sends a set; nil: in batches
+	single      bool                                        // one record in a batch; else as many as allowed
+	spread      bool                                        // over as many batches as may be under way at once
+	parallel    bool                                        // all batches at once
 }
 
-// Shape changes a record as the way asks.
+// Shape changes a record as the manner asks.
 func (m *Sending) Shape(sc *Scenario, r *Record) *Record {
-	for _, f := range m.Shapes {
-		r = f(sc, r)
+	if m.Reshape == nil {
+		return r
 	}
-	return r
+	return m.Reshape(sc, r)
 }
 
-// sendingWays reads the words behind the operation of a step.
+// manners are the words behind the operation of a step; Manner completes those that need the object.
+var manners = map[string]Sending{
+	"":                                          {},
+	"mapping every field":                       {Every: true},
+	"mapping every field but arrays":            {Every: true, Reshape: withoutArrays},
+	"mapping a new field":                       {Reshape: func(sc *Scenario, r *Record) *Record { return r.With(sc.NewFieldName(), values.Quote("new")) }},
+	"mapping only what is required":             {Reshape: OnlyRequired},
+	"mapping every second field":                {Reshape: everySecond},
+	"mapping only the identifier":               {Reshape: onlyIdentifier, Alone: true},
+	"mapping one field beyond what is required": {Reshape: oneBeyond},
+	"mapping fewer fields":                      {Reshape: fewerFields},
+	"with null in every optional field":         {Every: true, Reshape: NullRest},
+	"with nulls by turns":                       {Every: true, Reshape: NullsInTurn},
+	"with arrays of each length":                {Reshape: arraysInTurn},
+	"each twice":                                {twice: true},
+	"in parallel batches":                       {parallel: true, spread: true},
+	"one by one":                                {single: true},
+	"one by one in parallel":                    {single: true, parallel: true},
+	"one by one in parallel, each followed by a witness": {through: (*Scenario).sendsInLanes},
+	"in bodies of 0.2, 1 and 4 MB":                       {through: (*Scenario).sendsLarge},
+	"at the declared rate":                               {through: (*Scenario).sendsAtRate},
+	"cutting the reply":                                  {through: (*Scenario).sendAndCut},
+	"8 times in parallel with other values":              {through: (*Scenario).sendCopies},
+	"4 times in parallel":                                {through: (*Scenario).sendRounds},
+	"with members in reverse order":                      {plan: reversedPlan},
+	"without their identifier":                           {plan: withoutKeyPlan},
+	"without credentials":                                {plan: func(*Scenario, Set) Plan { return Plan{Header: http.Header{"Authorization": nil}} }},
+	"on a fresh connection":                              {plan: func(*Scenario, Set) Plan { return Plan{Fresh: true} }},
+	"in another sync run":                                {},
+	"in another sync":                                    {},
+	"by each identifier":                                 {},
+	"by the integer identifier":                          {},
+	"by the second identifier":                           {Reshape: withoutOtherIdentifiers},
+	"by a field that is no identifier":                   {Reshape: withRealKey},
+}
+
+// Manner reads the words behind the operation of a step.
 func (sc *Scenario) Manner(words string) (*Sending, error) {
-	m := &Sending{Identifiers: []rpc.Field{{}}}
-	o := sc.Object
-	switch words = strings.TrimPrefix(words, ", "); words {
-	case "":
-	case "mapping every field":
-		m.Every = true
-	case "mapping every field but arrays":
-		m.Every = true
-		m.Shapes = append(m.Shapes, func(_ *Scenario, r *Record) *Record {
-			return r.keep(func(f rpc.Field) bool { return !f.Array || f.Required })
-		})
-	case "mapping a new field":
-		name := sc.NewFieldName()
-		m.Shapes = append(m.Shapes, func(_ *Scenario, r *Record) *Record { return r.With(name, values.Quote("new")) })
+	words = strings.TrimPrefix(words, ", ")
+	m, known := manners[words]
+	if !known {
+		return nil, line.Harness("no manner is called %q", words)
+	}
+	m.Identifiers = []rpc.Field{{}}
+	switch o := sc.Object; words {
 	case "by each identifier":
 		m.Identifiers = o.Identifiers()
 	case "by the integer identifier":
-		m.Identifiers = slices.DeleteFunc(o.Identifiers(), func(f rpc.Field) bool { return f.Type != rpc.TypeInteger })[:1]
+		m.Identifiers = lists.Where(o.Identifiers(), func(f rpc.Field) bool { return f.Type == rpc.TypeInteger })[:1]
 	case "by the second identifier":
 		m.Identifiers = o.Identifiers()[1:2]
-		if f, fixed := o.fixedIdentifier(m.Identifiers[0]); fixed {
-			return nil, line.NotApplicable("%s is required and may not be updated, so that every plan matches by it as well", f)
+		fixed := func(f rpc.Field) bool {
+			return f.APIName != m.Identifiers[0].APIName && f.Required && !f.Updateable
 		}
-		m.Shapes = append(m.Shapes, withoutOtherIdentifiers)
+		if i := slices.IndexFunc(o.Identifiers(), fixed); i >= 0 {
+			return nil, line.NotApplicable("%s is required and may not be updated, so that every plan matches by it as well", o.Identifiers()[i].APIName)
+		}
 	case "by a field that is no identifier":
-		f, _ := o.NoIdentifier()
-		m.Identifiers = []rpc.Field{f}
-		m.Shapes = append(m.Shapes, withRealKey)
-	case "mapping only what is required":
-		m.Shapes = append(m.Shapes, OnlyRequired)
-	case "mapping every second field":
-		m.Shapes = append(m.Shapes, everySecond)
-	case "mapping only the identifier":
-		m.Shapes, m.Alone = append(m.Shapes, onlyIdentifier), true
+		m.Identifiers = append(o.NoIdentifier(), rpc.Field{})[:1]
 	case "in another sync run":
 		sc.run = sc.syncRun() + 1 // of the same sync
 	case "in another sync":
 		sc.syncRun()
 		sc.run = sc.syncRuns.Add(2)
-	case "in parallel batches":
-		m.parallel, m.spread = true, true
-	case "one by one":
-		m.split = 1
-	case "one by one in parallel, each followed by a witness":
-		m.through = (*Scenario).sendsInLanes
-	case "in bodies of 0.2, 1 and 4 MB":
-		m.through = (*Scenario).sendsLarge
-	case "at the declared rate":
-		m.through = (*Scenario).sendsAtRate
-	case "one by one in parallel":
-		m.split, m.parallel = 1, true
 	case "each twice":
-		if err := sc.needsBatch(2); err != nil {
-			return nil, err
-		}
-		m.twice = true
-	case "with members in reverse order":
-		m.plan = reversedPlan
-	case "without their identifier":
-		m.plan = withoutKeyPlan
-	case "without credentials":
-		m.plan = func(*Scenario, string, []*Record) Plan {
-			return Plan{request: line.Request{Header: http.Header{"Authorization": nil}}}
-		}
-	case "on a fresh connection":
-		m.plan = func(*Scenario, string, []*Record) Plan { return Plan{request: line.Request{Fresh: true}} }
-	case "cutting the reply":
-		m.cutReply = true
-	case "with null in every optional field":
-		m.Every = true
-		m.Shapes = append(m.Shapes, NullRest)
-	case "with nulls by turns":
-		m.Every = true
-		m.Shapes = append(m.Shapes, NullsInTurn)
-	case "with arrays of each length":
-		m.Shapes = append(m.Shapes, arraysInTurn)
-	case "mapping one field beyond what is required":
-		m.Shapes = append(m.Shapes, oneBeyond)
-	case "mapping fewer fields":
-		m.Shapes = append(m.Shapes, fewerFields)
-	case "8 times in parallel with other values":
-		m.copies = 8
-	case "4 times in parallel":
-		m.rounds = 4
-	default:
-		return nil, line.Harness("no manner is called %q", words)
-	}
-	return m, nil
-}
-
-// fixedIdentifier is another identifier that every plan must map and that no
-// update may change: it is always there to be matched by.
-func (o *Object) fixedIdentifier(active rpc.Field) (string, bool) {
-	for _, f := range o.Identifiers() {
-		if f.APIName != active.APIName && f.Required && !f.Updateable {
-			return f.APIName, true
+		if most := sc.LargestBatch(); most < 2 {
+			return nil, line.NotApplicable("the endpoint takes batches of %d at most, and the check needs 2 records in one", most)
 		}
 	}
-	return "", false
-}
-
-// withoutOtherIdentifiers leaves the other identifiers out of a record that was
-// sent before, or gives those that every plan must map another value, so that
-// only the active one can match.
-func withoutOtherIdentifiers(sc *Scenario, r *Record) *Record {
-	if e := sc.expectedOf(r); e == nil || !e.Exists {
-		return r
-	}
-	c := *r
-	c.Values = map[string]json.RawMessage{}
-	for name, raw := range r.Values {
-		switch f, _ := r.Object.Field(name); {
-		case !f.Identifier || name == r.ID.APIName:
-			c.Values[name] = raw
-		case f.Required:
-			if key, err := sc.Key(r.Object, f); err == nil {
-				c.Values[name] = key
-			}
-		}
-	}
-	return &c
-}
-
-func (sc *Scenario) expectedOf(r *Record) *Expected {
-	if sc.Model == nil || sc.Model.at[r.Place()] == nil {
-		return nil
-	}
-	return sc.Model.Get(r)
-}
-
-// withRealKey gives the record the values of its true identifiers as well.
-func withRealKey(sc *Scenario, r *Record) *Record {
-	for _, f := range r.Object.Identifiers() {
-		if _, ok := r.Values[f.APIName]; ok {
-			continue
-		}
-		if key, err := sc.Key(r.Object, f); err == nil {
-			r = r.With(f.APIName, key)
-		}
-	}
-	return r
+	return &m, nil
 }
 
 // reversedPlan sends schema and records in different orders of members.
-func reversedPlan(sc *Scenario, op string, records []*Record) Plan {
-	mapped := mappedFields(records)
-	params := sc.BatchParams(op, records, mapped)
+func reversedPlan(sc *Scenario, s Set) Plan {
+	mapped := mappedFields(s.Records)
 	back := slices.Clone(mapped)
 	slices.Reverse(back)
-	var out bytes.Buffer
-	i := bytes.Index(params, []byte(`"records":[`))
-	out.Write(params[:i])
-	out.WriteString(`"records":[`)
-	for i, r := range records {
-		if i > 0 {
-			out.WriteByte(',')
-		}
-		r.encode(&out, op, back)
-	}
-	out.WriteString("]}")
-	return Plan{params: out.Bytes()}
+	return Plan{Params: sc.params(s.Operation, s.Records[0], mapped, back, s.Records)}
 }
 
 // NewFieldName is the field that OBJ-005 creates on write.
@@ -210,177 +129,233 @@ func (sc *Scenario) NewFieldName() string { return "zz_conf_" + sc.Keys.Run }
 
 // withoutKeyPlan is what the service never sends, as the check says: the first
 // half of the records without the identifier, the rest with null in its place.
-func withoutKeyPlan(sc *Scenario, op string, records []*Record) Plan {
-	mapped := mappedFields(records)
-	params := sc.BatchParams(op, records, mapped)
-	i := bytes.Index(params, []byte(`"records":[`))
-	var out bytes.Buffer
-	out.Write(params[:i])
-	out.WriteString(`"records":[`)
-	for i, r := range records {
-		if i > 0 {
-			out.WriteByte(',')
+func withoutKeyPlan(sc *Scenario, s Set) Plan {
+	first, mapped := s.Records[0], mappedFields(s.Records)
+	keyless := make([]*Record, len(s.Records))
+	for i, r := range s.Records {
+		keyless[i] = r.With(r.ID.APIName, json.RawMessage("null"))
+		if i < len(keyless)/2 {
+			delete(keyless[i].Values, r.ID.APIName)
 		}
-		c := *r
-		c.Values = map[string]json.RawMessage{}
-		for name, raw := range r.Values {
-			if name != r.ID.APIName {
-				c.Values[name] = raw
-			} else if i >= len(records)/2 {
-				c.Values[name] = json.RawMessage("null")
-			}
-		}
-		c.encode(&out, "", mapped)
 	}
-	out.WriteString("]}")
-	return Plan{params: out.Bytes(), odd: true}
+	return Plan{Params: sc.params(s.Operation, first, mapped, mapped, keyless), Odd: true}
 }
 
 // send sends one set.
 func (m *Sending) send(sc *Scenario, s Set) ([]*Batch, error) {
-	if m.spread || m.copies > 0 || m.rounds > 0 {
+	size := sc.LargestBatch()
+	switch {
+	case m.through != nil:
+		return m.through(sc, s)
+	case m.single:
+		size = 1
+	case m.spread:
 		if err := sc.NeedsSecondConnection(); err != nil {
 			return nil, err
 		}
+		lanes := 1
+		if sc.Catalog.Speed != nil {
+			lanes = min(line.ParallelCap(*sc.Catalog.Speed), len(s.Records))
+		}
+		size = min((len(s.Records)+lanes-1)/lanes, size)
 	}
-	how := Plan{}
-	switch {
-	case m.cutReply:
-		return nil, m.sendAndCut(sc, s)
-	case m.through != nil:
-		return m.through(sc, s)
-	case m.copies > 0:
-		return m.sendCopies(sc, s)
-	case m.rounds > 0:
-		return m.sendRounds(sc, s)
-	case m.plan != nil:
-		return m.sendPlanned(sc, s)
-	}
-	if m.spread {
-		m.split = min(sc.perLane(len(s.Records)), sc.LargestBatch())
-	}
-	if m.split == 0 {
-		return sc.Write(s.Operation, s.Records, how)
-	}
-	parts := slices.Collect(slices.Chunk(s.Records, m.split))
+	parts := slices.Chunk(s.Records, size)
 	if m.parallel {
-		return sc.writeAtOnce(s.Operation, parts, how)
+		return sc.writeAtOnce(setsOf(s.Operation, slices.Collect(parts)))
 	}
-	var out []*Batch
-	for _, p := range parts {
-		sent, err := sc.Write(s.Operation, p, how)
-		out = append(out, sent...)
-		if err != nil {
-			return out, err
+	return sc.writeEach(s.Operation, parts, func(records []*Record) Plan {
+		if m.plan == nil {
+			return Plan{}
 		}
-	}
-	return out, nil
+		return m.plan(sc, Set{s.Operation, records})
+	})
 }
 
-// sendPlanned sends the records by plans that the way makes.
-func (m *Sending) sendPlanned(sc *Scenario, s Set) ([]*Batch, error) {
-	var out []*Batch
-	for part := range slices.Chunk(s.Records, sc.LargestBatch()) {
-		b, err := sc.WriteOne(s.Operation, part, m.plan(sc, s.Operation, part))
-		if b != nil {
-			out = append(out, b)
-		}
-		if err != nil {
-			return out, err
-		}
-	}
-	return out, nil
+// setsOf are batches of one operation.
+func setsOf(operation string, parts [][]*Record) []Set {
+	return lists.Of(parts, func(records []*Record) Set { return Set{operation, records} })
 }
 
-// perLane cuts n records into as many batches as are declared for one time.
-func (sc *Scenario) perLane(n int) int {
-	lanes := 1
-	if sc.Catalog.Speed != nil {
-		lanes = min(line.ParallelCap(*sc.Catalog.Speed), n)
-	}
-	return (n + lanes - 1) / lanes
-}
-
-// writeAtOnce sends batches in parallel, as many at once as is declared.
-func (sc *Scenario) writeAtOnce(operation string, parts [][]*Record, how Plan) ([]*Batch, error) {
-	out := make([]*Batch, len(parts))
-	errs := make([]error, len(parts))
+// writeAtOnce sends batches in parallel; no more are under way than is declared.
+func (sc *Scenario) writeAtOnce(parts []Set) ([]*Batch, error) {
+	out, errs := make([]*Batch, len(parts)), make([]error, len(parts))
 	var wg sync.WaitGroup
-	for i, p := range parts {
-		wg.Go(func() { out[i], errs[i] = sc.batch(sc, operation, p, how) })
+	for i, s := range parts {
+		wg.Go(func() { out[i], errs[i] = sc.batch(s.Operation, s.Records, Plan{}) })
 	}
 	wg.Wait()
-	for i, b := range out {
-		if b != nil {
-			sc.Batches = append(sc.Batches, b)
-			sc.Replies = append(sc.Replies, b.Reply)
-		}
-		if errs[i] != nil {
-			return slices.DeleteFunc(out, func(b *Batch) bool { return b == nil }), errs[i]
-		}
-	}
-	return out, nil
+	sc.KeepBatches(out...)
+	return slices.DeleteFunc(out, func(b *Batch) bool { return b == nil }), cmp.Or(errs...)
 }
 
-// sendAndCut closes the connection in the middle of the reply. What became of
-// the records is unknown until they are sent again.
-func (m *Sending) sendAndCut(sc *Scenario, s Set) error {
+// sendAndCut closes the connection in the middle of the reply: what became of the records is unknown.
+func (sc *Scenario) sendAndCut(s Set) ([]*Batch, error) {
 	for part := range slices.Chunk(s.Records, sc.LargestBatch()) {
-		if _, err := sc.batch(sc, s.Operation, part, Plan{request: line.Request{CutReply: 1}}); err != nil {
-			return err
+		if _, err := sc.batch(s.Operation, part, Plan{CutReply: 1}); err != nil {
+			return nil, err
 		}
 	}
 	for _, r := range s.Records {
 		sc.Model.Get(r)
 	}
-	return nil
+	return nil, nil
 }
 
 // sendCopies sends the same keys in parallel, each batch with values of its own.
-func (m *Sending) sendCopies(sc *Scenario, s Set) ([]*Batch, error) {
-	parts := make([][]*Record, m.copies)
-	for i := range parts {
-		for _, r := range s.Records {
-			parts[i] = append(parts[i], mixable(sc.Changed(r, i+1)))
-		}
+func (sc *Scenario) sendCopies(s Set) ([]*Batch, error) {
+	if err := sc.NeedsSecondConnection(); err != nil {
+		return nil, err
 	}
-	sc.Parallel.Copies = parts
-	var chunks [][]*Record
-	for _, p := range parts {
-		chunks = slices.AppendSeq(chunks, slices.Chunk(p, sc.LargestBatch()))
+	sc.Parallel.Copies = make([][]*Record, 8)
+	var parts [][]*Record
+	for i := range sc.Parallel.Copies {
+		sc.Parallel.Copies[i] = lists.Of(s.Records, func(r *Record) *Record {
+			return sc.Changed(r, i+1).keep(func(f rpc.Field) bool { // values that show of which record and field they are
+				return f.Required || !f.Array && (f.Type == rpc.TypeString || f.Type == rpc.TypeInteger)
+			})
+		})
+		parts = slices.AppendSeq(parts, slices.Chunk(sc.Parallel.Copies[i], sc.LargestBatch()))
 	}
-	return sc.writeAtOnce(s.Operation, chunks, Plan{})
+	return sc.writeAtOnce(setsOf(s.Operation, parts))
 }
 
-// sendRounds sends several sets of new records of every operation in parallel.
-func (m *Sending) sendRounds(sc *Scenario, s Set) ([]*Batch, error) {
-	rounds := sc.Parallel.rounds
-	for range m.rounds {
+// sendRounds sends sets of new records of every operation in parallel, when all are made.
+func (sc *Scenario) sendRounds(s Set) ([]*Batch, error) {
+	if err := sc.NeedsSecondConnection(); err != nil {
+		return nil, err
+	}
+	for range 4 {
 		records, err := sc.Make(len(s.Records), s.Operation, rpc.Field{}, &Sending{})
 		if err != nil {
 			return nil, err
 		}
-		for part := range slices.Chunk(records, sc.LargestBatch()) {
-			rounds = append(rounds, dueBatch{s.Operation, part})
-		}
+		sc.Parallel.rounds = append(sc.Parallel.rounds, setsOf(s.Operation, slices.Collect(slices.Chunk(records, sc.LargestBatch())))...)
 	}
-	sc.Parallel.rounds = rounds
 	if s.Operation != sc.Sets[len(sc.Sets)-1].Operation {
-		return nil, nil // the last set sends them all at once
+		return nil, nil
 	}
-	out := make([]*Batch, len(rounds))
-	errs := make([]error, len(rounds))
-	var wg sync.WaitGroup
-	for i, r := range rounds {
-		wg.Go(func() { out[i], errs[i] = sc.batch(sc, r.operation, r.records, Plan{}) })
+	return sc.writeAtOnce(sc.Parallel.rounds)
+}
+
+// sendsLarge sends three batches with long strings, as far as these and the declared batch size go.
+func (sc *Scenario) sendsLarge(s Set) ([]*Batch, error) {
+	sizes := []int{200_000, 1_000_000, 4_000_000} // of bodies; 100 KB is a common default limit
+	const longest = 65_000                        // of a string
+	texts := sc.Object.Takes(rpc.Field{}, rpc.TypeString, true)
+	if len(texts) == 0 {
+		return nil, line.NotApplicable("%s has no string field to fill", sc.Object)
 	}
-	wg.Wait()
-	for i, b := range out {
-		if errs[i] != nil {
-			return nil, errs[i]
+	most := min(len(s.Records)/len(sizes), sc.LargestBatch())
+	var out []*Batch
+	for i, size := range sizes {
+		if size/most > longest {
+			sc.Note("bodies of %s do not fit into %s", quantity.Count(size, "byte"), quantity.Count(most, "record"))
+			break
 		}
-		sc.Batches = append(sc.Batches, b)
-		sc.Replies = append(sc.Replies, b.Reply)
+		filler := values.Quote(strings.Repeat("0123456789", size/most/10))
+		part := slices.Clone(s.Records[i*most : (i+1)*most])
+		for k := range part {
+			part[k] = OnlyRequired(sc, part[k]).With(texts[0].APIName, filler)
+		}
+		b, err := sc.WriteOne(s.Operation, part, Plan{})
+		if err != nil {
+			return out, err
+		}
+		out = append(out, b)
 	}
 	return out, nil
+}
+
+// sendsAtRate sends batches as fast and as many at once as is declared, until the records or the time of the load
+// checks are used up (spec 8).
+func (sc *Scenario) sendsAtRate(s Set) ([]*Batch, error) {
+	speed := sc.Catalog.Speed
+	if speed == nil {
+		return nil, engine.Inconclusive("", "no speed is declared")
+	}
+	start := time.Now()
+	slots := make(chan struct{}, line.ParallelCap(*speed))
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	var first error
+	var late atomic.Bool // one missed deadline is enough
+	var out []*Batch
+	sent := 0
+	for part := range slices.Chunk(s.Records, int(min(50, speed.MaximumBatchSize))) {
+		// No free lane for so long: the endpoint has fallen behind for good, and
+		// what is under way will show it.
+		stuck := time.NewTimer(sc.Opts.BatchTimeout / 4)
+		select {
+		case slots <- struct{}{}:
+			stuck.Stop()
+		case <-stuck.C:
+			late.Store(true)
+		}
+		if time.Since(start) > sc.Opts.LoadDuration || late.Load() {
+			break
+		}
+		sent += len(part)
+		wg.Go(func() {
+			defer func() { <-slots }()
+			b, err := sc.batch(s.Operation, part, Plan{Unrepeated: true})
+			if b != nil && b.Reply.Kind == wire.KindTimeout {
+				late.Store(true)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if b != nil {
+				out = append(out, b)
+			}
+			if first == nil {
+				first = err
+			}
+		})
+	}
+	wg.Wait()
+	sc.KeepBatches(out...)
+	due := float64(sent) / float64(speed.MaximumRecordsPerSecond)
+	sc.Measured.Reached = new(due / max(time.Since(start).Seconds(), 1e-9))
+	return out, first
+}
+
+// WitnessVersion is the version of the values that witnesses carry.
+const WitnessVersion = 100
+
+// lane is one record that is created and witnessed at once.
+type lane struct{ Created, Witness *Batch }
+
+// sendsInLanes creates records one by one in parallel lanes; each lane sends its
+// witness operation as soon as the creation is acknowledged (spec 4.2.2).
+func (sc *Scenario) sendsInLanes(s Set) ([]*Batch, error) {
+	witness := sc.Object.FirstOf(rpc.OperationUpdate, rpc.OperationInsert)
+	lanes, errs := make([]lane, len(s.Records)), make([]error, len(s.Records))
+	var running errgroup.Group
+	running.SetLimit(64)
+	for i, r := range s.Records {
+		running.Go(func() error {
+			lanes[i], errs[i] = sc.RunLane(s.Operation, witness, r)
+			return nil
+		})
+	}
+	_ = running.Wait() // each lane has its error
+	var sent []*Batch
+	for _, l := range lanes {
+		if l.Created != nil {
+			sent = append(sent, l.Created)
+		}
+	}
+	sc.KeepBatches(sent...)
+	sc.Parallel.Lanes, sc.Parallel.Witness = lanes, witness
+	return sent, cmp.Or(errs...)
+}
+
+// RunLane creates a record and, where that is acknowledged, witnesses it.
+func (sc *Scenario) RunLane(create, witness string, r *Record) (lane, error) {
+	var l lane
+	var err error
+	if l.Created, err = sc.batch(create, []*Record{r}, Plan{}); err != nil || !l.Created.Succeeded(r) {
+		return l, err
+	}
+	l.Witness, err = sc.batch(witness, ForOperation(witness, []*Record{sc.Changed(r, WitnessVersion)}), Plan{})
+	return l, err
 }

@@ -34,15 +34,14 @@ type Session struct {
 	Made    values.Maker
 	// Late is how long after its acknowledgement a write arrives, by the trial; 0: at once.
 	Late      time.Duration
-	NeverLate neverLate
+	neverLate sync.Map // objects and operations of which nothing came later
 	syncRuns  atomic.Int64
 	// HookShown holds the objects of which the read-back hook has shown a record.
 	HookShown sync.Map
 	hookHides sync.Map // by object and field: the hook cannot show it as it was sent
 }
 
-// OpenJournal makes the write-ahead journal; a run that writes keeps it in a
-// file, so that a killed run can be cleaned up.
+// OpenJournal makes the write-ahead journal, in a file where a killed run must be cleaned up.
 func (s *Session) OpenJournal() error {
 	header := journal.Header{Run: s.Opts.RunID, Target: s.Redactor.String(s.Target.URL), Started: time.Now().UTC()}
 	if s.Opts.Journal == "" || !s.Opts.Write {
@@ -50,10 +49,10 @@ func (s *Session) OpenJournal() error {
 		return nil
 	}
 	j, err := journal.Create(s.Opts.Journal, header)
-	if errors.Is(err, syscall.ENOSPC) {
+	switch {
+	case errors.Is(err, syscall.ENOSPC):
 		return err
-	}
-	if err != nil {
+	case err != nil:
 		return line.Usage("%v", err)
 	}
 	s.Journal = j
@@ -63,8 +62,7 @@ func (s *Session) OpenJournal() error {
 	return nil
 }
 
-// DropJournal removes the journal of a run that sent nothing, so that the
-// corrected command can use the same file.
+// DropJournal removes the journal of a run that sent nothing: the corrected command uses the file.
 func (s *Session) DropJournal() {
 	if len(s.Journal.Pending()) == 0 && s.Journal.Path() != "" {
 		s.Journal.Close()
@@ -96,8 +94,7 @@ func NewKeys(o conformance.Options) (*values.Keys, error) {
 	return values.NewKeys(o.RunID, o.KeyTemplate, o.KeyFrom, o.KeyTo), nil
 }
 
-// TLSJudged reports whether the TLS checks run (spec 5.2.1). In development they
-// are NOT_RUN, and calls do not verify the chain.
+// TLSJudged reports whether the TLS checks run (spec 5.2.1): not in development.
 func (s *Session) TLSJudged() bool { return !s.Dev }
 
 // Handshake looks at the certificate once per attempt of a run.
@@ -107,21 +104,15 @@ func (s *Session) Handshake(ctx context.Context) *rules.Handshake {
 	if net.ParseIP(f.Name) == nil {
 		cfg.ServerName = f.Name
 	}
-	state, err := s.Client.Handshake(ctx, cfg, "", "")
-	if err != nil {
-		f.Err = err
-		return f
+	state, err := s.Client.Handshake(ctx, cfg)
+	if f.Err = err; err == nil {
+		f.Version, f.Chain = state.Version, state.PeerCertificates
 	}
-	f.Version, f.Chain = state.Version, state.PeerCertificates
 	return f
 }
 
 // Trusted reports whether a token may travel over this line.
 func (s *Session) Trusted(ctx context.Context) bool {
 	f := s.Handshake(ctx)
-	if f.Err != nil {
-		// Nothing answers: discovery reports that.
-		return true
-	}
-	return f.Verify(f.Name, f.Now) == nil
+	return f.Err != nil || f.Verify(f.Name, f.Now) == nil // discovery reports that nothing answers
 }

@@ -24,14 +24,10 @@ func ForOperation(operation string, records []*Record) []*Record {
 	if operation != rpc.OperationUpdate {
 		return records
 	}
-	out := make([]*Record, len(records))
-	for i, r := range records {
-		out[i] = r.Updateable()
-	}
-	return out
+	return lists.Of(records, (*Record).Updateable)
 }
 
-// Make builds n new records for an operation, by an identifier field.
+// Make builds n new records for an operation, by an identifier field or the object's.
 func (sc *Scenario) Make(n int, op string, id rpc.Field, m *Sending) ([]*Record, error) {
 	if id.APIName == "" {
 		var err error
@@ -41,7 +37,7 @@ func (sc *Scenario) Make(n int, op string, id rpc.Field, m *Sending) ([]*Record,
 	}
 	fields := sc.Object.Ordinary(id)
 	if m.Every {
-		fields = sc.Object.Every(id, false)
+		fields = sc.Object.Every(id)
 		sc.LeavesOut()
 	}
 	out := make([]*Record, 0, n)
@@ -92,27 +88,26 @@ func (sc *Scenario) SendSets(m *Sending) error {
 	return nil
 }
 
-// lookBefore reads back what the scenario has written so far, so that the next
-// batch can be judged by what it changes.
+// lookBefore reads back what is there, so that the next batch can be judged by what it changes.
 func (sc *Scenario) lookBefore() error {
 	sc.Before = map[model.Place]Observed{}
-	for _, e := range sc.Model.All() {
-		if e.Operation == rpc.OperationDelete && e.Refused {
-			return engine.Inconclusive("", "the delete of %s was refused (OPS-007), so that what follows shows nothing", e.Record.Key)
+	all := sc.Model.All()
+	var seen map[string]Observed
+	var err error
+	if sc.Readback != nil && len(all) > 0 {
+		if seen, err = sc.Observe(RecordsOf(all)); err != nil {
+			return err
 		}
 	}
-	if sc.Readback == nil || len(sc.Model.order) == 0 {
-		return nil
-	}
-	records := RecordsOf(sc.Model.All())
-	seen, err := sc.Observe(records)
-	if err != nil {
-		return err
-	}
-	for _, e := range sc.Model.All() {
+	for _, e := range all {
 		was := seen[exchange.KeyText(e.Record.Key)]
-		sc.Before[e.Record.Place()] = was
-		if e.Known && e.Created && !e.Exists && was.Count > 0 {
+		if seen != nil {
+			sc.Before[e.Record.Place()] = was
+		}
+		switch {
+		case e.Operation == rpc.OperationDelete && e.Refused:
+			return engine.Inconclusive("", "the delete of %s was refused (OPS-007), so that what follows shows nothing", e.Record.Key)
+		case e.Known && e.Created && !e.Exists && was.Count > 0:
 			return engine.Inconclusive("", "%s is still there after its delete was acknowledged (SEM-009), so that what follows shows nothing", e.Record.Key)
 		}
 	}
@@ -121,13 +116,9 @@ func (sc *Scenario) lookBefore() error {
 
 // KeepRefusal notes what the endpoint first says about a record that it refuses.
 func (sc *Scenario) KeepRefusal(b *Batch) {
-	if sc.Refusal() != "" {
-		return
-	}
 	for _, r := range b.Records {
-		if text := b.RefusalOf(r); text != "" {
-			sc.Refused(foreign.Clip(text, 200))
-			return
+		if sc.Refusal() == "" {
+			sc.Refused(foreign.Clip(b.RefusalOf(r), 200))
 		}
 	}
 }
@@ -153,16 +144,8 @@ func (sc *Scenario) SendAlone(operation string, sent []*Batch) ([]*Batch, error)
 	return out, nil
 }
 
-// Odd is what a row of a table made of a record: the fields that carry the value
-// of the row, and what the row says that it is.
-type Odd struct {
-	Fields []rpc.Field
-	What   string
-	Key    bool // the row is an identifier
-}
-
-// Fits reports whether a field has the type of a row: its own, "array" for any array,
-// "texts" for arrays of strings, "any" for all that may be null.
+// Fits reports whether a field has the type of a row: "array" is any array, "texts" one of strings, "any" all that
+// may be null.
 func Fits(f rpc.Field, kind string) bool {
 	switch kind {
 	case "array":
@@ -175,36 +158,26 @@ func Fits(f rpc.Field, kind string) bool {
 	return f.Type == kind && !f.Array
 }
 
-// Takes lists the fields that carry a value of a table: those of its type (or any
-// array field, or any that may be null) that create and update may both write.
+// Takes lists the fields that carry a value of a table. Text goes into those that are known to want a format only
+// where there is no other.
 func (o *Object) Takes(id rpc.Field, kind string, differs bool) []rpc.Field {
 	var free, formatted []rpc.Field
 	for _, f := range o.Fields {
 		if len(free)+len(formatted) >= mostFields {
 			break
 		}
-		if !Fits(f, kind) || !BothWays(f) || f.APIName == id.APIName || o.Avoids(f.APIName) || o.Unique(f.APIName) && !differs {
-			continue
-		}
-		if (kind == rpc.TypeString || kind == values.TypeArray) && (values.Guessed(f) != nil || o.Lessons[f.APIName] != nil && o.Lessons[f.APIName].Refusal != "") {
+		switch {
+		case !Fits(f, kind) || !BothWays(f) || f.APIName == id.APIName || o.Avoids(f.APIName) || o.Unique(f.APIName) && !differs:
+		case (kind == rpc.TypeString || kind == values.TypeArray) && (values.Guessed(f) != nil || o.learned(f.APIName).Refusal != ""):
 			formatted = append(formatted, f)
-			continue
+		default:
+			free = append(free, f)
 		}
-		free = append(free, f)
 	}
 	if len(free) > 0 {
 		return free
 	}
 	return formatted
-}
-
-// writable is the first free field of a type.
-func (o *Object) writable(kind string) (rpc.Field, bool) {
-	fields := o.Takes(rpc.Field{}, kind, true)
-	if len(fields) == 0 {
-		return rpc.Field{}, false
-	}
-	return fields[0], true
 }
 
 // Purpose is one thing that an operation is for: new records of insert and
@@ -233,40 +206,18 @@ func (o *Object) Purposes(deletes bool) []Purpose {
 
 // Accepted counts what became of the records of one set of the latest When.
 func (sc *Scenario) Accepted(s Set) (yes, no int, refusal string, where *exchange.Reply) {
-	for _, b := range sc.Latest {
-		if b.Operation != s.Operation {
-			continue
-		}
-		for _, r := range b.Records {
-			if !slices.ContainsFunc(s.Records, func(o *Record) bool { return o.Place() == r.Place() }) {
-				continue
-			}
-			switch {
-			case b.Succeeded(r):
-				yes++
-			case b.Refused(r):
-				no++
-				if refusal == "" {
-					refusal, where = b.RefusalOf(r), b.Reply
-				}
+	for b, r := range Each(sc.Latest) {
+		switch {
+		case b.Operation != s.Operation || !Holds(s.Records, r):
+		case b.Succeeded(r):
+			yes++
+		case b.Refused(r):
+			if no++; refusal == "" {
+				refusal, where = b.RefusalOf(r), b.Reply
 			}
 		}
 	}
 	return yes, no, refusal, where
-}
-
-// unseenPurpose is a purpose of which not one record was accepted, though records
-// were sent for it: what the others show is no evidence of it.
-func (sc *Scenario) unseenPurpose() (Purpose, bool) {
-	if len(sc.Sets) != len(sc.Purposes) {
-		return Purpose{}, false // the scenario ended before they were sent
-	}
-	for i, p := range sc.Purposes {
-		if yes, no, _, _ := sc.Accepted(sc.Sets[i]); yes == 0 && no > 0 && (!sc.LeastPlan || !p.Existing || !sc.ChangesNothing(sc.Sets[i])) {
-			return p, true
-		}
-	}
-	return Purpose{}, false
 }
 
 // ChangesNothing reports whether the records carry nothing but what identifies them.
@@ -274,38 +225,7 @@ func (sc *Scenario) ChangesNothing(s Set) bool {
 	return !slices.ContainsFunc(s.Records, func(r *Record) bool { return len(sc.FieldsThatChange(r)) > 0 })
 }
 
-// DeciderKeys decides what was refused for the keys that the judge has chosen.
-const DeciderKeys = "--key-range"
-
-func (sc *Scenario) LastOperation() string {
-	if len(sc.Latest) == 0 {
-		return ""
-	}
-	return sc.Latest[len(sc.Latest)-1].Operation
-}
-
-// ReplyFor is the reply to the last batch that carried a record.
-func (sc *Scenario) ReplyFor(r *Record) *exchange.Reply {
-	for _, b := range slices.Backward(sc.Batches) {
-		if slices.ContainsFunc(b.Records, func(o *Record) bool { return o.Place() == r.Place() }) {
-			return b.Reply
-		}
-	}
-	return nil
-}
-
-func RecordsOf(es []*Expected) []*Record {
-	out := make([]*Record, len(es))
-	for i, e := range es {
-		out[i] = e.Record
-	}
-	return out
-}
-
-const SymptomMissing = "not there"
-
-const SymptomRenamed = "under another identifier"
-
+// FieldsThatChange are those of a record that an update of it can change.
 func (sc *Scenario) FieldsThatChange(r *Record) []string {
 	var out []string
 	for name := range r.Values {
@@ -315,3 +235,41 @@ func (sc *Scenario) FieldsThatChange(r *Record) []string {
 	}
 	return out
 }
+
+// DeciderKeys decides what was refused for the keys that the judge has chosen.
+const DeciderKeys = "--key-range"
+
+// LastBatch is the last one of the latest When, empty without one.
+func (sc *Scenario) LastBatch() *Batch {
+	if len(sc.Latest) == 0 {
+		return &Batch{}
+	}
+	return sc.Latest[len(sc.Latest)-1]
+}
+
+// LastOperation is that of the last batch, "" without one.
+func (sc *Scenario) LastOperation() string { return sc.LastBatch().Operation }
+
+// BatchAt is the last batch that named the place of a record.
+func (sc *Scenario) BatchAt(r *Record) *Batch {
+	for _, b := range slices.Backward(sc.Batches) {
+		if Holds(b.Records, r) {
+			return b
+		}
+	}
+	return nil
+}
+
+// ReplyFor is the reply to the last batch that carried a record.
+func (sc *Scenario) ReplyFor(r *Record) *exchange.Reply {
+	if b := sc.BatchAt(r); b != nil {
+		return b.Reply
+	}
+	return nil
+}
+
+// Symptoms of records that are not where they must be.
+const (
+	SymptomMissing = "not there"
+	SymptomRenamed = "under another identifier"
+)

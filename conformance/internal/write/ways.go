@@ -1,26 +1,29 @@
 package write
 
 import (
+	"cmp"
 	"encoding/base64"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/line"
+	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/lists"
 )
 
 // way sends one call in an unusual way.
 type way func(sc *Scenario, c line.Request) error
 
-// Ways are the ways that feature files name. A function, because some of
-// them send through the steps above.
+// Ways are the ways that feature files name.
 var Ways = map[string]way{
-	"as configured":                 func(sc *Scenario, c line.Request) error { return sc.with(c, nil) },
+	"as configured":                 changed(func(*line.Request) {}),
 	"GET with the call in the body": verb(http.MethodGet),
 	"PUT":                           verb(http.MethodPut),
 	"DELETE":                        verb(http.MethodDelete),
@@ -28,17 +31,16 @@ var Ways = map[string]way{
 		u := *sc.URL
 		q := url.Values{"jsonrpc": {rpc.Version}, "method": {c.Method}, "params": {"{}"}, "id": {sc.NewID()}}
 		u.RawQuery = strings.TrimPrefix(u.RawQuery+"&"+q.Encode(), "&")
-		return sc.with(c, func(c *line.Request) {
-			c.HTTPMethod, c.URL, c.Body = http.MethodGet, u.String(), []byte{}
-			c.Header = http.Header{"Content-Type": nil}
-		})
+		c.HTTPMethod, c.URL, c.Body, c.Header = http.MethodGet, u.String(), []byte{}, http.Header{"Content-Type": nil}
+		_, err := sc.Send(c)
+		return err
 	},
 	"accepting gzip and deflate": header("Accept-Encoding", "gzip, deflate"),
 	"accepting identity only":    header("Accept-Encoding", "identity"),
 	"with charset=utf-8":         header("Content-Type", "application/json; charset=utf-8"),
 	"with a chunked body":        changed(func(c *line.Request) { c.Chunked = true }),
 	"with Expect: 100-continue":  changed(func(c *line.Request) { c.Expect = true }),
-	"twice on one connection":    steadily(twice),
+	"twice on one connection":    onConnection(twice),
 	"on a fresh connection":      changed(func(c *line.Request) { c.Fresh = true }),
 	"after a body that is no JSON, on the same connection": afterOnConnection(func(line.Request) line.Request {
 		return line.Request{Method: "garbage", Body: []byte("this is no JSON"), Odd: true}
@@ -70,27 +72,23 @@ var Ways = map[string]way{
 	},
 
 	"with an extended token, if there is one":      ifConfigured(token(func(t string) string { return t + "x" })),
-	"with a wrong URL secret, if there is one":     ifConfigured(secret(func(*Scenario) []string { return []string{WrongSecret} })),
-	"with a wrong URL secret":                      secret(func(*Scenario) []string { return []string{WrongSecret} }),
-	"without the URL secret":                       secret(func(*Scenario) []string { return nil }),
-	"with a wrong URL secret before the right one": repeated(func(sc *Scenario) []string { return []string{WrongSecret, sc.Secret} }),
-	"with a wrong URL secret after the right one":  repeated(func(sc *Scenario) []string { return []string{sc.Secret, WrongSecret} }),
+	"with a wrong URL secret, if there is one":     ifConfigured(secret(WrongSecret)),
+	"with a wrong URL secret":                      secret(WrongSecret),
+	"without the URL secret":                       secret(),
+	"with a wrong URL secret before the right one": secret(WrongSecret, rightSecret),
+	"with a wrong URL secret after the right one":  secret(rightSecret, WrongSecret),
 }
 
-const WrongSecret = "zz-wrong-secret"
-
-// with sends a copy of a call after a change.
-func (sc *Scenario) with(c line.Request, change func(*line.Request)) error {
-	if change != nil {
-		change(&c)
-	}
-	_, err := sc.Send(c)
-	return err
-}
+// WrongSecret is no endpoint's; rightSecret stands for the one that is configured.
+const WrongSecret, rightSecret = "zz-wrong-secret", ""
 
 // changed sends the call after a change.
 func changed(change func(*line.Request)) way {
-	return func(sc *Scenario, c line.Request) error { return sc.with(c, change) }
+	return func(sc *Scenario, c line.Request) error {
+		change(&c)
+		_, err := sc.Send(c)
+		return err
+	}
 }
 
 func verb(method string) way { return changed(func(c *line.Request) { c.HTTPMethod = method }) }
@@ -114,48 +112,37 @@ func token(change func(string) string) way {
 	}
 }
 
+// SwapCase turns the case of ASCII letters round.
 func SwapCase(s string) string {
 	return strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z':
-			return r - 'a' + 'A'
-		case r >= 'A' && r <= 'Z':
-			return r - 'A' + 'a'
+		if r <= unicode.MaxASCII && unicode.IsLetter(r) {
+			return r ^ ('a' - 'A')
 		}
 		return r
 	}, s)
 }
 
 // secret calls the URL with other values of the secret segment (spec 5.2.3).
-func secret(values func(*Scenario) []string) way {
-	return func(sc *Scenario, c line.Request) error {
-		changed, err := sc.WithSecret(values(sc))
-		if err != nil {
-			return err
+func secret(values ...string) way {
+	return func(sc *Scenario, c line.Request) (err error) {
+		if len(values) > 1 && strings.HasPrefix(sc.Opts.URLSecret, "path:") {
+			return line.NotApplicable("the URL secret is a path segment: it cannot be repeated")
 		}
-		return sc.with(c, func(c *line.Request) { c.URL = changed })
+		if c.URL, err = sc.WithSecret(lists.Of(values, func(v string) string { return cmp.Or(v, sc.Secret) })); err == nil {
+			_, err = sc.Send(c)
+		}
+		return err
 	}
 }
 
-// ifConfigured leaves a way out where the credential that it changes is not
-// configured.
+// ifConfigured leaves a way out where the credential that it changes is not configured.
 func ifConfigured(change way) way {
 	return func(sc *Scenario, c line.Request) error {
 		err := change(sc, c)
-		if status, _, _ := line.Decided(err); status != conformance.NotApplicable {
-			return err
+		if status, _, _ := engine.Decided(err); status == conformance.NotApplicable {
+			return nil
 		}
-		return nil
-	}
-}
-
-// repeated is secret for query parameters, the only segment that can repeat.
-func repeated(values func(*Scenario) []string) way {
-	return func(sc *Scenario, c line.Request) error {
-		if strings.HasPrefix(sc.Opts.URLSecret, "path:") {
-			return line.NotApplicable("the URL secret is a path segment: it cannot be repeated")
-		}
-		return secret(values)(sc, c)
+		return err
 	}
 }
 
@@ -196,14 +183,20 @@ func (sc *Scenario) WithSecret(values []string) (string, error) {
 	return u.String(), nil
 }
 
-// twice makes two calls on one connection. A first reply that announces the
-// close excuses the endpoint from the second call.
-func twice(sc *Scenario, c line.Request) error {
-	conn, err := sc.Client.Open(sc.Ctx)
-	if err != nil {
-		return engine.Inconclusive("", "no connection could be opened: %s", sc.Redactor.String(err.Error()))
-	}
-	defer conn.Close()
+// onConnection opens a connection for what is bound to one.
+func onConnection(do func(sc *Scenario, c line.Request, conn *wire.Conn) error) way {
+	return steadily(func(sc *Scenario, c line.Request) error {
+		conn, err := sc.Client.Open(sc.Ctx)
+		if err != nil {
+			return engine.Inconclusive("", "no connection could be opened: %s", sc.Redactor.String(err.Error()))
+		}
+		defer conn.Close()
+		return do(sc, c, conn)
+	})
+}
+
+// twice makes two calls on one connection, unless the first reply announces its end.
+func twice(sc *Scenario, c line.Request, conn *wire.Conn) error {
 	c.Conn = conn
 	first, err := sc.Send(c)
 	if err != nil {
@@ -223,22 +216,17 @@ func after(disturb func(*line.Request)) way {
 		bad := c
 		bad.Fresh = true
 		disturb(&bad)
-		if _, err := sc.Session.Send(sc.Ctx, sc.Check().ID, bad); err != nil {
-			return err
+		_, err := sc.Session.Send(sc.Ctx, sc.Check().ID, bad)
+		if err == nil {
+			_, err = sc.Send(c)
 		}
-		return sc.with(c, nil)
+		return err
 	}
 }
 
-// afterOnConnection sends a bad call and then, on the same connection while it
-// lasts, the good one: a refusal that leaves its body unread shows there.
+// afterOnConnection sends a bad call before the good one: a refusal that leaves its body unread shows there.
 func afterOnConnection(bad func(good line.Request) line.Request) way {
-	return steadily(func(sc *Scenario, c line.Request) error {
-		conn, err := sc.Client.Open(sc.Ctx)
-		if err != nil {
-			return engine.Inconclusive("", "no connection could be opened: %s", sc.Redactor.String(err.Error()))
-		}
-		defer conn.Close()
+	return onConnection(func(sc *Scenario, c line.Request, conn *wire.Conn) error {
 		first := bad(c)
 		first.Conn = conn
 		got, err := sc.Session.Send(sc.Ctx, sc.Check().ID, first)
@@ -248,12 +236,12 @@ func afterOnConnection(bad func(good line.Request) line.Request) way {
 		if got.OK() && !got.CloseAnnounced && !got.ConnClosed {
 			c.Conn = conn
 		}
-		return sc.with(c, nil)
+		_, err = sc.Send(c)
+		return err
 	})
 }
 
-// steadily goes a way again, from its first call, where a disturbance kept a call from its
-// answer: what is bound to a connection cannot be made again by itself.
+// steadily goes a way again where a disturbance kept a call on its connection from its answer.
 func steadily(w way) way {
 	return func(sc *Scenario, c line.Request) error {
 		before := len(sc.Replies)

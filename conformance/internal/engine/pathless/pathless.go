@@ -1,11 +1,8 @@
-// Package pathless keeps godog from starting a program. A package of godog runs
-// "go env GOTOOLDIR" when it is initialised, in every program that imports it and for a
-// value that only its build command uses: each start of destkit would take longer, and
-// write the telemetry of go, on a machine that has go.
+// Package pathless keeps godog from starting a program: one of its packages runs
+// "go env GOTOOLDIR" when it is initialised, which takes time and writes the telemetry of go.
 //
-// Packages are initialised in the order of their paths, each after what it imports. This
-// one imports nothing but syscall, so it comes before os/exec, and so before that package
-// of godog.
+// Packages are initialised in the order of their paths, each after what it imports. This one
+// imports nothing but syscall, so it comes before os/exec, and so before that package.
 package pathless
 
 import "syscall"

@@ -1,6 +1,7 @@
 package endpoint
 
 import (
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -9,23 +10,14 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"fmt"
-	"math/big"
 	"net"
-	"sync"
+	"sync/atomic"
 	"time"
 )
 
 // Authority signs certificates of destinations: a root, and an intermediate that
 // signs for it, as well-known authorities have.
-type Authority struct {
-	root, middle *signer
-}
-
-// signer is a certificate with its key.
-type signer struct {
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
-}
+type Authority struct{ root, middle *tls.Certificate }
 
 // Properties are what is special about a certificate; the zero value is good.
 type Properties struct {
@@ -56,32 +48,29 @@ func authorityTemplate(name string) *x509.Certificate {
 const day = 24 * time.Hour
 
 // sign makes a certificate; by nil it signs itself.
-func sign(by *signer, template *x509.Certificate) (*signer, error) {
+func sign(by *tls.Certificate, template *x509.Certificate) (*tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("make key: %w", err)
 	}
-	if template.SerialNumber, err = rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120)); err != nil {
-		return nil, fmt.Errorf("make serial number: %w", err)
-	}
-	parent, signing := template, key
+	parent, signing := template, crypto.PrivateKey(key)
 	if by != nil {
-		parent, signing = by.cert, by.key
+		parent, signing = by.Leaf, by.PrivateKey
 	}
 	text, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, signing)
 	if err != nil {
 		return nil, fmt.Errorf("sign certificate: %w", err)
 	}
-	cert, err := x509.ParseCertificate(text)
+	leaf, err := x509.ParseCertificate(text)
 	if err != nil {
 		return nil, fmt.Errorf("read certificate: %w", err)
 	}
-	return &signer{cert, key}, nil
+	return &tls.Certificate{Certificate: [][]byte{text}, PrivateKey: key, Leaf: leaf}, nil
 }
 
 // PEM is the root as the service receives it.
 func (a *Authority) PEM() []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.root.cert.Raw})
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.root.Leaf.Raw})
 }
 
 // Issue signs a certificate for a host, a name or an address.
@@ -99,43 +88,28 @@ func (a *Authority) Issue(host string, c Properties) (*tls.Certificate, error) {
 	} else {
 		t.DNSNames = []string{host}
 	}
-	by := a.middle
 	if c.SelfSigned {
-		by = nil
+		return sign(nil, t)
 	}
-	leaf, err := sign(by, t)
-	if err != nil {
-		return nil, err
+	out, err := sign(a.middle, t)
+	if err == nil {
+		out.Certificate = append(out.Certificate, a.middle.Certificate...)
 	}
-	out := &tls.Certificate{Certificate: [][]byte{leaf.cert.Raw}, PrivateKey: leaf.key}
-	if by != nil {
-		out.Certificate = append(out.Certificate, by.cert.Raw)
-	}
-	return out, nil
+	return out, err
 }
 
 // Shown is the certificate that a listener shows at the moment.
 type Shown struct {
-	mu      sync.Mutex
-	current *tls.Certificate
-}
-
-// Show changes the certificate.
-func (w *Shown) Show(c *tls.Certificate) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.current = c
+	atomic.Pointer[tls.Certificate]
 }
 
 // TLSConfig shows the current certificate when a client comes, whoever it asks for.
-func (w *Shown) TLSConfig(first *tls.Certificate) *tls.Config {
-	w.Show(first)
+func (s *Shown) TLSConfig(first *tls.Certificate) *tls.Config {
+	s.Store(first)
 	return &tls.Config{
 		Certificates: []tls.Certificate{*first}, MinVersion: tls.VersionTLS12,
 		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			return &tls.Config{Certificates: []tls.Certificate{*w.current}, MinVersion: tls.VersionTLS12}, nil
+			return &tls.Config{Certificates: []tls.Certificate{*s.Load()}, MinVersion: tls.VersionTLS12}, nil
 		},
 	}
 }

@@ -1,22 +1,19 @@
 // package endpoint is what a judged service calls: one server for the destinations
-// of all scenarios. Each endpoint records its calls, and answers them by a script or
-// by a simulated destination. It decides nothing.
+// of all scenarios. Each endpoint records its calls, and answers them as its simulated
+// destination does, or as twists say. It decides nothing.
 package endpoint
 
 import (
 	"bytes"
+	"cmp"
 	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
-	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
@@ -37,126 +34,19 @@ func NewServer(secrets *wire.Redactor) *Server {
 
 // Endpoint is one destination of a scenario.
 type Endpoint struct {
-	Name  string // its segment of the path
-	sim   http.Handler
 	Owner *Server
+	name  string // its segment of the path
+	sim   http.Handler
 
 	mu     sync.Mutex
 	calls  []*Call
-	script func(*Call) *Reply
+	twists []Twist
 }
 
-// Call is one request that came in. Fields above the gap are set before script
-// is asked; what it was answered is known once done.
-type Call struct {
-	Number   int // from 1, in the order of arrival
-	Came     time.Time
-	HTTP     *http.Request // its body is read
-	body     []byte
-	endpoint *Endpoint
-	content
-	origin
+// Twist changes how one call is answered; r begins as what the simulator answers by itself.
+type Twist func(c *Call, r *Reply)
 
-	Status  int
-	header  http.Header
-	Answer  []byte
-	Ended   time.Time
-	Aborted bool // no answer, or half of one
-	Done    bool
-}
-
-// content is what the body of a call says.
-type content struct {
-	JSON       *wire.Node // nil when the body is no JSON
-	Method, ID string     // of JSON-RPC
-	records    int        // of a lean call
-}
-
-// origin is what is known of the connection of a recorded call.
-type origin struct {
-	opened  time.Time    // when it was there
-	ended   *atomic.Bool // wire.Sight.Ended
-	Reused  bool         // it had carried another call
-	closing bool         // the response said so
-	given   bool         // the request said so
-	Left    bool         // the caller did not wait for the response
-}
-
-// Recorded is a call that another party has seen; its response is known by its status
-// and its header.
-func (p *Endpoint) Recorded(x *wire.Sight, status int, answer http.Header) *Call {
-	target := wire.HideQuery(x.Target)
-	c := &Call{
-		Number: x.Number, Came: x.Started, Ended: x.Started.Add(x.Total), body: x.RequestBody, Status: status, header: answer,
-		Done: true, Aborted: status == 0, endpoint: p, origin: origin{opened: x.Opened, ended: x.Ended, closing: closes(x, answer), Reused: x.Reused},
-		HTTP: &http.Request{Method: x.Method, RequestURI: target, URL: &url.URL{Path: target}, Proto: "HTTP/1.1", RemoteAddr: x.Peer, Header: http.Header{}},
-	}
-	if path, query, found := strings.Cut(target, "?"); found {
-		c.HTTP.URL = &url.URL{Path: path, RawQuery: query}
-	}
-	if x.CallerLeft > 0 {
-		c.Left, c.Ended = true, x.Started.Add(x.CallerLeft)
-	}
-	if c.opened.IsZero() || c.Reused {
-		c.opened = c.Came
-	}
-	for _, h := range x.RequestHeader {
-		c.HTTP.Header.Add(h.Name, h.Value)
-	}
-	c.given = x.Ended != nil && strings.Contains(connectionOf(c.HTTP.Header), "close")
-	c.JSON, _ = wire.Parse(x.RequestBody)
-	c.Method, c.ID = jsonvalue.Text(c.JSON.Get("method")), jsonvalue.Text(c.JSON.Get("id"))
-	return c
-}
-
-// Kept reports whether the caller of a recorded call could have kept its connection: the
-// endpoint has not ended it, or has because the caller asked for that. False where it is
-// not known, and where the caller left: only a closed connection ends a call early.
-func (c *Call) Kept() bool {
-	return !c.Left && (c.given || c.ended != nil && !c.ended.Load() && !c.closing)
-}
-
-// connectionOf is what a header says about the connection.
-func connectionOf(h http.Header) string {
-	return strings.ToLower(strings.Join(h.Values("Connection"), ","))
-}
-
-// closes reports whether a response says that its connection ends with it.
-func closes(x *wire.Sight, answer http.Header) bool {
-	says := connectionOf(answer)
-	if x.Proto == "HTTP/1.0" || bytes.HasPrefix(x.Raw, []byte("HTTP/1.0")) {
-		return !strings.Contains(says, "keep-alive")
-	}
-	return strings.Contains(says, "close")
-}
-
-// Header is a header of the answer.
-func (c *Call) Header(name string) string { return c.header.Get(name) }
-
-// Lean is the call without its body, which only its number of records is left of.
-func (c *Call) Lean() *Call {
-	lean := *c
-	lean.records, lean.JSON, lean.body, lean.Answer = len(c.Records()), nil, nil, nil
-	return &lean
-}
-
-// Show makes the endpoint one that has got these calls and no other.
-func (p *Endpoint) Show(calls ...*Call) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.calls = calls
-}
-
-// Param goes down into the params of the call.
-func (c *Call) Param(path ...string) *wire.Node {
-	return c.JSON.Get(append([]string{"params"}, path...)...)
-}
-
-// Records are those of a sync_batch.
-func (c *Call) Records() []*wire.Node { return jsonvalue.Items(c.Param("records")) }
-
-// Reply is what a script answers in place of the simulator. The zero value is an
-// empty body with status 200.
+// Reply is how a call is answered. The zero value is an empty body with status 200.
 type Reply struct {
 	Status int
 	Header http.Header
@@ -174,9 +64,23 @@ type Reply struct {
 	Edit func(body []byte, header http.Header) []byte
 }
 
+// AddHeader adds a header to the answer, beside other lines of its name.
+func (r *Reply) AddHeader(name, value string) {
+	if r.Header == nil {
+		r.Header = http.Header{}
+	}
+	r.Header[name] = append(r.Header[name], value) // as it stands: the wire keeps its case
+}
+
+// Fail answers with a status, and a body that says so.
+func (r *Reply) Fail(status int) {
+	r.Status, r.Edit, r.Store = status, nil, false
+	r.Body = jsonvalue.Encode(map[string]any{"message": http.StatusText(status)})
+}
+
 // Add adds an endpoint and gives its path.
 func (s *Server) Add(name string, sim http.Handler) *Endpoint {
-	p := &Endpoint{Name: name, sim: sim, Owner: s}
+	p := &Endpoint{Owner: s, name: name, sim: sim}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.byName[name] = p
@@ -187,7 +91,7 @@ func (s *Server) Add(name string, sim http.Handler) *Endpoint {
 func (s *Server) Drop(p *Endpoint) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.byName, p.Name)
+	delete(s.byName, p.name)
 }
 
 // ServeHTTP hands a call to the destination that it is for.
@@ -210,37 +114,26 @@ func (p *Endpoint) serve(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	c := &Call{Came: time.Now(), HTTP: r, body: body, endpoint: p}
 	if err == nil {
-		c.JSON, _ = wire.Parse(body)
+		c.read()
 	}
-	c.Method, c.ID = jsonvalue.Text(c.JSON.Get("method")), jsonvalue.Text(c.JSON.Get("id"))
 	p.mu.Lock()
 	p.calls = append(p.calls, c)
 	c.Number = len(p.calls)
-	script := p.script
+	twists := p.twists
 	p.mu.Unlock()
-	var by *Reply
-	if script != nil {
-		by = script(c)
+	by := &Reply{Edit: func(body []byte, _ http.Header) []byte { return body }}
+	for _, twist := range twists {
+		twist(c, by)
 	}
-	defer p.finish(c)
+	defer func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		c.Ended, c.Done = time.Now(), true
+	}()
 	p.answer(w, c, by)
 }
 
-func (p *Endpoint) finish(c *Call) {
-	failure := recover()
-	p.mu.Lock()
-	c.Ended, c.Done = time.Now(), true
-	c.Aborted = c.Aborted || failure != nil
-	p.mu.Unlock()
-	if failure != nil {
-		panic(failure)
-	}
-}
-
 func (p *Endpoint) answer(w http.ResponseWriter, c *Call, by *Reply) {
-	if by == nil {
-		by = AsIs()
-	}
 	c.waitFor(by.Before)
 	status, header, body := by.Status, http.Header{}, by.Body
 	if by.Store || by.Edit != nil {
@@ -252,15 +145,11 @@ func (p *Endpoint) answer(w http.ResponseWriter, c *Call, by *Reply) {
 		if by.Edit != nil {
 			header = rec.Header().Clone()
 			header.Del("Content-Length")
-			if status == 0 {
-				status = rec.Code
-			}
+			status = cmp.Or(status, rec.Code)
 			body = by.Edit(rec.Body.Bytes(), header)
 		}
 	}
-	if status == 0 {
-		status = http.StatusOK
-	}
+	status = cmp.Or(status, http.StatusOK)
 	if header.Get("Content-Type") == "" {
 		header.Set("Content-Type", "application/json")
 	}
@@ -269,7 +158,7 @@ func (p *Endpoint) answer(w http.ResponseWriter, c *Call, by *Reply) {
 	c.Status, c.header, c.Answer = status, header, body
 	p.mu.Unlock()
 	if by.Cut && len(body) == 0 {
-		panic(http.ErrAbortHandler)
+		c.abort()
 	}
 	maps.Copy(w.Header(), header)
 	w.WriteHeader(status)
@@ -282,7 +171,7 @@ func (p *Endpoint) answer(w http.ResponseWriter, c *Call, by *Reply) {
 	_, _ = w.Write(body)
 	if by.Cut {
 		_ = http.NewResponseController(w).Flush()
-		panic(http.ErrAbortHandler)
+		c.abort()
 	}
 }
 
@@ -295,19 +184,46 @@ func (c *Call) waitFor(until <-chan struct{}) {
 	select {
 	case <-until:
 	case <-c.HTTP.Context().Done():
-		c.endpoint.mu.Lock()
-		c.Aborted = true
-		c.endpoint.mu.Unlock()
-		panic(http.ErrAbortHandler)
+		c.abort()
 	}
 }
 
-// SetScript sets what answers in place of the simulator; nil gives it back. The
-// script answers nil for what the simulator is to answer.
-func (p *Endpoint) SetScript(script func(*Call) *Reply) {
+// abort ends the call and its connection.
+func (c *Call) abort() {
+	c.endpoint.mu.Lock()
+	c.Aborted = true
+	c.endpoint.mu.Unlock()
+	panic(http.ErrAbortHandler)
+}
+
+// Behave adds a twist to those that the endpoint has already.
+func (p *Endpoint) Behave(twist Twist) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.script = script
+	p.twists = append(p.twists, twist)
+}
+
+// BehaveWell lets the endpoint answer as its simulator does.
+func (p *Endpoint) BehaveWell() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.twists = nil
+}
+
+// CarryOut hands a call to the simulator past everything that is recorded.
+func (p *Endpoint) CarryOut(body []byte) []byte {
+	recorder := httptest.NewRecorder()
+	request := httptest.NewRequest("POST", "/", bytes.NewReader(body))
+	request.Header.Set("Content-Type", "application/json")
+	p.sim.ServeHTTP(recorder, request)
+	return recorder.Body.Bytes()
+}
+
+// Show makes the endpoint one that has got these calls and no other.
+func (p *Endpoint) Show(calls ...*Call) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.calls = calls
 }
 
 // Seen are the calls so far, of a method or, with "", of all.
@@ -326,34 +242,3 @@ func (p *Endpoint) Seen(method string) []*Call {
 
 // Batches are the sync_batch calls so far.
 func (p *Endpoint) Batches() []*Call { return p.Seen(rpc.MethodSyncBatch) }
-
-// Exchange is a call as it stands in a report.
-func (c *Call) Exchange(check string, number int) conformance.Exchange {
-	secrets := c.endpoint.Owner.secrets
-	x := conformance.Exchange{
-		ID: number, Check: check, RPC: secrets.String(c.Method), RPCID: secrets.String(c.ID), Started: c.Came.UTC(), Incoming: true,
-		DurationMS: float64(c.Ended.Sub(c.Came).Microseconds()) / 1000,
-		Request: wire.Message{
-			Method: c.HTTP.Method, URL: wire.HideQuery(secrets.String(c.HTTP.URL.RequestURI())), Header: headerLines(c.HTTP.Header, secrets),
-			Body: wire.RequestBody(secrets, c.body),
-		},
-	}
-	switch {
-	case c.Aborted || !c.Done:
-		x.Kind, x.Error = string(wire.KindCut), "the destination gave no answer"
-	default:
-		x.Response = &wire.Response{Proto: c.HTTP.Proto, Status: c.Status, Header: headerLines(c.header, secrets), Body: wire.ResponseBody(secrets, c.Answer)}
-	}
-	return x
-}
-
-// headerLines are headers by name; the order of the wire is not known.
-func headerLines(h http.Header, secrets *wire.Redactor) []wire.Header {
-	out := []wire.Header{}
-	for _, name := range slices.Sorted(maps.Keys(h)) {
-		for _, value := range h[name] {
-			out = append(out, wire.Header{Name: name, Value: secrets.Header(value)})
-		}
-	}
-	return out
-}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/causes"
@@ -15,10 +16,18 @@ import (
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/internal/write"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
-// deadly are bodies and texts that processes have died of: what no handler expects.
+// These steps judge whether the endpoint was there all the time.
+var outageSentences = sentences{
+	`^the service sends what processes have died of$`:         (*Scenario).sendsWhatIsDeadly,
+	`^the endpoint has accepted connections all the time$`:    (*Scenario).stayedUp,
+	`^the endpoint has answered every call when it was made$`: (*Scenario).AnsweredFirst,
+}
+
+// DeadlyBodies and deadlyTexts are what processes have died of, and no handler expects.
 var (
 	DeadlyBodies = []string{
 		"this is no JSON", "", "null", "[]", "[null]", `"text"`, "7",
@@ -29,8 +38,7 @@ var (
 	deadlyTexts = []string{`"a\u0000b"`, `"a\ud800b"`, `"%s%n{0}${x}"`}
 )
 
-// sendsWhatIsDeadly sends what processes die of, each alone, until one of them takes
-// the endpoint away. What is answered is the subject of other checks.
+// sendsWhatIsDeadly sends what processes die of, until one takes the endpoint away. Other checks judge the answers.
 func (sc *Scenario) sendsWhatIsDeadly() error {
 	for _, body := range DeadlyBodies {
 		if _, err := sc.Send(line.Request{Method: "garbage", Body: []byte(body), Odd: true}); err != nil {
@@ -78,55 +86,51 @@ func (sc *Scenario) stayedUp() error {
 	outages := sc.Watch.All()
 	// What happened while one call was under way alone names its cause.
 	for _, o := range outages {
-		expected, stopped, symptom := "an endpoint that accepts connections all the time", "stopped accepting connections", ""
+		expected, actual, symptom := "an endpoint that accepts connections all the time", "stopped accepting connections", ""
 		if o.Silent {
-			expected, stopped, symptom = "an endpoint that responds all the time", "stopped responding", symptomSilent
+			expected, actual, symptom = "an endpoint that responds all the time", "stopped responding", symptomSilent
 		}
-		actual, where := stopped+" after "+o.Call, []*exchange.Reply{o.Reply}
-		if !o.Alone {
-			if hasAlone(outages) {
-				continue
-			}
-			// Which of them did it is not known, so that none is shown as the one.
-			actual, where = stopped+" while several calls were under way: "+o.Names(), nil
+		back, where := "back", []*exchange.Reply{o.Reply}
+		if !o.Ended {
+			back = "not back"
 		}
-		if o.Ended {
-			actual += fmt.Sprintf("; it was back after %s", exchange.Round(o.Back))
-		} else {
-			actual += fmt.Sprintf("; it was not back after %s", exchange.Round(o.Back))
+		switch {
+		case o.Alone:
+			actual += " after " + o.Call
+		case hasAlone(outages):
+			continue
+		default: // which of them did it is not known, so that none is shown as the one
+			actual, where = actual+" while several calls were under way: "+o.Names(), nil
 		}
+		actual += fmt.Sprintf("; it was %s after %s", back, exchange.Round(o.Back))
 		if !o.Alone && !o.Ended {
 			actual += " (--serial finds the one)"
 		}
-		from := len(sc.All())
-		sc.BrokenAs(symptom, "", expected, actual, where...)
+		var c write.Cause
 		if o.Chance {
-			sc.because(from, write.Cause{
+			c = write.Cause{
 				Text: "the process ends without a call that ends it: what was under way was sent again, alone, and answered. It is restarted or replaced (a limit of requests or of memory, a deployment, a health check), or ends when several calls meet.",
 				Fix:  "let a process that is to be replaced answer the calls that it has, and take no new ones; keep nothing in its memory that the next one needs.",
-			})
+			}
 		}
+		sc.brokenBy(c, symptom, "", expected, actual, where...)
 	}
 	sc.blameLargeBatches(outages)
 	sc.Explain(func(symptom string) bool { return symptom == symptomSilent },
-		"what the call took, the only worker, a lock or a connection of a pool, is never given back: give it back on every path, and put a time limit on all that a call waits for.", true)
+		"what the call took, the only worker, a lock or a connection of a pool, is never given back: give it back on every path, and put a time limit on all that a call waits for.", "", true)
 	return sc.Held()
 }
 
 // blameLargeBatches names the candidates where a batch of many records was under way alone.
 func (sc *Scenario) blameLargeBatches(outages []*line.Outage) {
-	const many = 10
 	for _, o := range outages {
-		if !o.Alone || len(o.Suspects) != 1 || o.Suspects[0].Request.Records < many {
-			continue
-		}
 		var sent rpc.BatchParams
-		if json.Unmarshal(o.Suspects[0].Request.Params, &sent) != nil {
+		if !o.Alone || len(o.Suspects) != 1 || o.Suspects[0].Request.Records < 10 || json.Unmarshal(o.Suspects[0].Request.Params, &sent) != nil {
 			continue
 		}
 		sc.Explain(func(symptom string) bool { return symptom != symptomSilent }, wire.EitherCause(
 			"a batch of "+quantity.Count(len(sent.Records), "record")+" with operation "+sent.SyncPlan.Operation+" ends the process, as one that takes too much memory does",
-			"one of its records does", "the request below again, with fewer records,"), false)
+			"one of its records does", "the request below again, with fewer records,"), "", false)
 	}
 }
 
@@ -136,23 +140,19 @@ func hasAlone(outages []*line.Outage) bool {
 	return slices.ContainsFunc(outages, func(o *line.Outage) bool { return o.Alone })
 }
 
-// mostSuspects bounds how many calls are sent again to find the one that ends the process.
-const mostSuspects = 16
-
-// repeatSuspects sends the calls that were under way in an outage again, one by one, until
-// the endpoint goes away once more: that is an outage with one call. Where several calls
-// together are needed, none of them does it.
+// repeatSuspects sends the calls that were under way in an outage again, one by one, until the endpoint goes away
+// once more: that is an outage with one call.
 func (sc *Scenario) repeatSuspects() error {
-	outages := sc.Watch.All()
 	if sc.Confirming() {
 		return nil
 	}
+	outages := sc.Watch.All()
 	known := hasAlone(outages)
 	for _, o := range outages {
 		if !o.Ended || o.Silent || known != o.Alone || len(o.Suspects) == 0 {
 			continue
 		}
-		for _, call := range o.Suspects[:min(len(o.Suspects), mostSuspects)] {
+		for _, call := range o.Suspects[:min(len(o.Suspects), 16)] {
 			again := call.Request
 			again.ID, again.Conn = "", nil
 			if err := sc.Session.Reserve(again.Records); err != nil {
@@ -160,12 +160,11 @@ func (sc *Scenario) repeatSuspects() error {
 			}
 			_, err := sc.Session.Send(sc.Ctx, sc.Check().ID, again)
 			if all := sc.Watch.All(); len(all) > len(outages) {
-				last := all[len(all)-1]
-				if known {
+				if last := all[len(all)-1]; known {
 					sc.Watch.Forget(last)
-					return nil
+				} else {
+					last.Alone, last.Call = true, call.Name+", which was sent again alone"
 				}
-				last.Alone, last.Call = true, call.Name+", which was sent again alone"
 				return nil
 			}
 			if err != nil {
@@ -179,10 +178,7 @@ func (sc *Scenario) repeatSuspects() error {
 	return nil
 }
 
-// The clean-up is a sync run with the largest delete batches of the run. What it shows
-// against a check that has passed is a finding of that check.
-
-// OfCleanUp adds what the clean-up shows against a check.
+// OfCleanUp adds what the clean-up, with the largest delete batches of the run, shows against a check.
 func (sc *Scenario) OfCleanUp() {
 	switch sc.Check().ID {
 	case "ERR-006":
@@ -213,44 +209,33 @@ func (sc *Scenario) deletesRefused() {
 			}
 			sc.Object = g.Object
 			sc.BrokenFor("delete", "the record "+exchange.KeyText(k.Identifier)+" deleted: it was acknowledged when it was written", actual, d.Reply)
-			if found := sc.All(); known {
-				f := &found[len(found)-1]
+			if f := sc.lastFinding(); known {
 				f.Cause, f.Fix = cause.Text, cause.Fix
 			}
 		}
 	}
 }
 
-// deletesDenied: what was acknowledged and the read-back still shows was not deleted (spec
-// 4.2). A run that has found something keeps its verdict, since that may be the reason: a
-// late write, or a record under another key (SEM-014).
+// deletesDenied: what was acknowledged and is still there was not deleted (spec 4.2). A run that has found something
+// keeps its verdict, since that may be the reason: a late write, or a record under another key (SEM-014).
 func (sc *Scenario) deletesDenied() {
 	if sc.j.Settled.found() {
 		return
 	}
 	for _, g := range sc.j.Cleaned {
-		var denied []journal.Key
-		for _, k := range g.StillThere {
-			if d := g.AnswerTo(k); d.Acknowledged && d.Reply != nil {
-				denied = append(denied, k)
-			}
-		}
+		denied := lists.Where(g.StillThere, func(k journal.Key) bool { return g.AnswerTo(k).Acknowledged && g.AnswerTo(k).Reply != nil })
 		if len(denied) == 0 {
 			continue
 		}
 		sc.Object = g.Object
-		first := denied[0]
-		sc.BrokenFor("delete", exchange.KeyText(first.Identifier)+" gone: its delete was acknowledged when the run cleaned up",
+		sc.BrokenFor("delete", exchange.KeyText(denied[0].Identifier)+" gone: its delete was acknowledged when the run cleaned up",
 			fmt.Sprintf("the read-back still shows it, and %d of the %s of the clean-up in all", len(denied), quantity.Count(len(g.Keys), "record")),
-			g.AnswerTo(first).Reply)
-		if found := sc.All(); len(found) > 0 {
-			f := &found[len(found)-1]
-			if len(denied) < len(g.Keys) && !slices.ContainsFunc(denied, func(k journal.Key) bool { return plainKey.MatchString(exchange.KeyText(k.Identifier)) }) {
-				f.Cause = "delete does not find keys with spaces, quotes or other unusual characters as they are stored: they are trimmed, decoded or escaped on the way to the look-up."
-				continue
-			}
-			f.Cause = wire.EitherCause("the size of the batches (this check deletes less at once)", "that other syncs have written the records",
-				"the request below again, with one of its records,")
+			g.AnswerTo(denied[0]).Reply)
+		f := sc.lastFinding()
+		f.Cause = wire.EitherCause("the size of the batches (this check deletes less at once)", "that other syncs have written the records",
+			"the request below again, with one of its records,")
+		if len(denied) < len(g.Keys) && !slices.ContainsFunc(denied, func(k journal.Key) bool { return plainKey.MatchString(exchange.KeyText(k.Identifier)) }) {
+			f.Cause = "delete does not find keys with spaces, quotes or other unusual characters as they are stored: they are trimmed, decoded or escaped on the way to the look-up."
 		}
 	}
 }
@@ -260,14 +245,12 @@ var plainKey = regexp.MustCompile(`^[A-Za-z0-9@._-]+$`)
 
 // found reports whether a check has found something that may explain what the clean-up sees.
 func (s *statuses) found() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for id, status := range s.by {
+	for id, status := range s.by.Range {
 		switch status {
 		case conformance.Fail, conformance.Flaky, conformance.HarnessError:
 			return true
 		case conformance.Warn:
-			if id[:min(4, len(id))] == "SEM-" {
+			if strings.HasPrefix(id.(string), "SEM-") {
 				return true
 			}
 		}

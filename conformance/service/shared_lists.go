@@ -1,0 +1,110 @@
+package service
+
+import (
+	"fmt"
+	"strconv"
+	"sync"
+
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+// listing is a list of the API with things that no one else adds to.
+type listing struct {
+	path string
+	as   identity
+	key  string // of another workspace than that of the others
+	// things is how many there are at least; exact when it is known.
+	things int
+	exact  bool
+	// order are the ids in the order of their making, as far as they are known.
+	order []string
+}
+
+// sharedLists are lists that are made once in a run and only read by its scenarios.
+type sharedLists struct {
+	mu       sync.Mutex
+	made     bool
+	err      error
+	scenario *scenario // who made them
+	lists    []listing
+}
+
+// How many things stand in the lists: objects beyond the largest page.
+const (
+	thingsPerList  = 5
+	objectsPerList = 104
+)
+
+// usesSharedLists takes a scenario to the lists of the run, which the first one makes.
+func (sc *scenario) usesSharedLists() {
+	s := &sc.sharedLists
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.made {
+		s.scenario = newScenario(sc.ctx, sc.run, sc.Findings)
+		s.scenario.key, s.scenario.pat, s.scenario.source = sc.key, sc.pat, sc.source
+		s.err = caught(func() { s.lists = s.scenario.makeLists() })
+		s.made = s.err == nil || sc.ctx.Err() == nil
+	}
+	sc.key, sc.pat, sc.lists = s.scenario.key, s.scenario.pat, s.lists
+	stop(s.err)
+}
+
+// makeLists makes one list of each kind of spec 4.
+func (sc *scenario) makeLists() []listing {
+	users := sc.userList()
+	sc.ownSource()
+	objects := sc.objectList()
+	destinations := listOf("/destinations", thingsPerList, func() int64 { return sc.connect(connecting{}).id })
+	rows := sc.newDataset(numbered(1))
+	syncs := listOf("/syncs", thingsPerList, func() int64 { return sc.newSync(rows, sc.syncBody(rows, rpc.OperationUpsert)).id })
+	runs := listOf(sc.syncPath()+"/sync_runs", thingsPerList, func() int64 { return sc.runs(sc.latest()).id("data", "id") })
+	return []listing{destinations, objects, syncs, runs, {path: "/source_types", things: 1}, users}
+}
+
+// listOf creates the things of a list.
+func listOf(path string, things int, create func() int64) listing {
+	l := listing{path: path, things: things, exact: true}
+	for range things {
+		l.order = append(l.order, strconv.FormatInt(create(), 10))
+	}
+	return l
+}
+
+// userList goes into an organization with several users, where that can be
+// made, and else into a workspace of its own.
+func (sc *scenario) userList() listing {
+	if sc.target.ControlURL == "" {
+		sc.ownWorkspace()
+		return listing{path: "/users", as: asOrganization, things: 1}
+	}
+	sc.ownOrganization()
+	users := listOf("/users", thingsPerList-1, func() int64 { return sc.joined().id("user", "id") })
+	users.as, users.things, users.order = asOrganization, thingsPerList, append([]string{sc.words["user"]}, users.order...)
+	return users
+}
+
+// objectList makes a destination with many objects, in a workspace of its
+// own: a list of destinations shows all their objects.
+func (sc *scenario) objectList() listing {
+	_, key := sc.newWorkspace(nil)
+	usual := sc.key
+	sc.key = key
+	defer func() { sc.key = usual }()
+	c := connecting{sim: SimulatorConfig{Fields: map[string][]rpc.Field{}}}
+	for i := range objectsPerList {
+		name := fmt.Sprintf("thing%03d", i)
+		c.sim.Objects = append(c.sim.Objects, rpc.Object{APIName: name, Label: name})
+		c.sim.Fields[name] = thingFields()[:1]
+	}
+	return listing{path: below("destinations", sc.connect(c).id, "/objects"), key: key, things: objectsPerList, exact: true}
+}
+
+// clear ends the scenario of the lists: what it made is deleted by the run.
+func (s *sharedLists) clear() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.scenario != nil {
+		_ = s.scenario.end() // the clean-up of the run reports what stays
+	}
+}
