@@ -1,6 +1,7 @@
 package matrixtest
 
 import (
+	"cmp"
 	"fmt"
 	"hash/fnv"
 	"maps"
@@ -36,7 +37,8 @@ const (
 //
 //   - if it belongs to the twentieth that the hash of the commit chooses, or to a fifth when
 //     a file has changed that all cells share and no cell is about;
-//   - if a file has changed that it is about.
+//   - if a file has changed that it is about; where that is more than a fifth of the matrix,
+//     and more than ten cells, the commit chooses a fifth among them.
 //
 // At least one does. Which they are and why is appended to the file DESTKIT_CHOSEN. With
 // -short no cell runs: the test is skipped.
@@ -119,6 +121,7 @@ func (c change) width(shared []string, owned map[string]bool) (run uint32, why s
 func (c change) choose(shared []string, cells []Cell) []string {
 	reasons := make([]string, len(cells))
 	owned := map[string]bool{}
+	var about []int
 	for i, cell := range cells {
 		for _, file := range c.files {
 			if matches(cell.Files, file) {
@@ -127,9 +130,19 @@ func (c change) choose(shared []string, cells []Cell) []string {
 		}
 		if file := c.touched(cell.Files); file != "" {
 			reasons[i] = file + " changed"
+			about = append(about, i)
 		}
 	}
 	run, why := c.width(shared, owned)
+	if most := max(len(cells)*sharedRuns/parts, 10); len(about) > most {
+		slices.SortFunc(about, func(a, b int) int {
+			return cmp.Compare(hash(c.commit, cells[a].Name), hash(c.commit, cells[b].Name))
+		})
+		for _, i := range about[most:] {
+			reasons[i] = ""
+		}
+		run = 1
+	}
 	lowest := -1
 	for i, cell := range cells {
 		if reasons[i] == "" {
