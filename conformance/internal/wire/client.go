@@ -207,12 +207,10 @@ func (c *Client) take(key string) *Conn {
 func (c *Client) put(conn *Conn) {
 	conn.rest()
 	c.mu.Lock()
-	full := c.closed || len(c.idle[conn.key]) >= maxIdleConns
-	if !full {
-		c.idle[conn.key] = append(c.idle[conn.key], conn)
-	}
-	c.mu.Unlock()
-	if full {
+	defer c.mu.Unlock()
+	if c.closed || len(c.idle[conn.key]) >= maxIdleConns {
 		conn.Close()
+		return
 	}
+	c.idle[conn.key] = append(c.idle[conn.key], conn)
 }

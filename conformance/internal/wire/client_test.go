@@ -3,6 +3,7 @@ package wire
 import (
 	"bufio"
 	"bytes"
+	"compress/gzip"
 	"context"
 	"io"
 	"net"
@@ -234,8 +235,10 @@ func TestCallerCancels(t *testing.T) {
 
 func TestParallelCalls(t *testing.T) {
 	dial, stop := ServeHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		_, _ = w.Write(body)
+		w.Header().Set("Content-Encoding", "gzip") // takes time to decode while the connection is free
+		zipped := gzip.NewWriter(w)
+		_, _ = io.Copy(zipped, r.Body)
+		zipped.Close()
 	}))
 	defer stop()
 	c := newClient(t, Options{URL: "http://memory/", Dial: dial})

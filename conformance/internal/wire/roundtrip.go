@@ -95,10 +95,12 @@ func (c *Client) dialTimed(ctx context.Context, q *request, r *Reply) (*Conn, er
 
 // exchange writes the request while it reads the response, since an endpoint may answer early.
 func (c *Client) exchange(ctx context.Context, q *request, r *Reply, conn *Conn, deadline time.Time) error {
-	if !conn.busy.TryLock() {
-		return &Error{Kind: KindInvalid, Op: "use connection: another call is on it"}
+	if conn.explicit { // one of the pool is free for the next call as soon as it is put back
+		if !conn.busy.TryLock() {
+			return &Error{Kind: KindInvalid, Op: "use connection: another call is on it"}
+		}
+		defer conn.busy.Unlock()
 	}
-	defer conn.busy.Unlock()
 	r.Reused = conn.uses > 0
 	if err := conn.wake(); err != nil {
 		conn.kill(err)
