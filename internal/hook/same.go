@@ -16,7 +16,7 @@ import (
 
 // SameValue reports whether a stored value is the one that was sent, by the declared
 // type of the field: types are kept, numbers are compared by value, date_times as
-// instants. note tells a loss that published text tolerates.
+// instants. note reports a loss that published text tolerates.
 func SameValue(f rpc.Field, sent, stored json.RawMessage) (same bool, note string) {
 	if !json.Valid(sent) || !json.Valid(stored) {
 		return false, ""
@@ -125,9 +125,9 @@ func sameFloat(a, b string) bool {
 // sameInstant compares date_times to the second (spec 2); a lost fraction is
 // noted, never judged.
 func sameInstant(sent, stored string) (bool, string) {
-	a, errA := time.Parse(time.RFC3339Nano, sent)
-	b, errB := time.Parse(time.RFC3339Nano, stored)
-	if errA != nil || errB != nil {
+	a, okA := instant(sent)
+	b, okB := instant(stored)
+	if !okA || !okB {
 		return sent == stored, ""
 	}
 	if a.Equal(b) {
@@ -137,4 +137,16 @@ func sameInstant(sent, stored string) (bool, string) {
 		return true, fmt.Sprintf("%s came back as %s: fractions of seconds are lost", sent, stored)
 	}
 	return false, ""
+}
+
+// instant reads the notations of ISO 8601 that name the zone: languages and databases leave out
+// seconds that are zero, the colon and the minutes of an offset, or the T.
+func instant(text string) (time.Time, bool) {
+	text = strings.Replace(text, " ", "T", 1)
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05Z0700", "2006-01-02T15:04:05Z07"} {
+		if at, err := time.Parse(layout, text); err == nil {
+			return at, true
+		}
+	}
+	return time.Time{}, false
 }

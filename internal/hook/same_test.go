@@ -60,6 +60,10 @@ func TestSameValue(t *testing.T) {
 		{rpc.TypeDateTime, `"2024-02-29T12:00:00.123Z"`, `"2024-02-29T12:00:00Z"`, true, true},
 		{rpc.TypeDateTime, `"2024-02-29T12:00:00Z"`, `"2024-02-29T12:00:01Z"`, false, false},
 		{rpc.TypeDateTime, `"2024-02-29T12:00:00Z"`, `"2024-02-29 12:00:00"`, false, false},
+		{rpc.TypeDateTime, `"2024-02-29T12:00:00Z"`, `"2024-02-29T14:00+02:00"`, true, false},
+		{rpc.TypeDateTime, `"2024-02-29T12:00:00Z"`, `"2024-02-29 12:00:00.000000+00"`, true, false},
+		{rpc.TypeDateTime, `"2024-02-29T12:00:00Z"`, `"2024-02-29T07:00:00-0500"`, true, false},
+		{rpc.TypeDateTime, `"2024-02-29T12:00:00Z"`, `"2024-02-29 13:00:00+00"`, false, false},
 	}
 	for _, c := range cases {
 		same, note := SameValue(rpc.Field{Type: c.typ}, json.RawMessage(c.sent), json.RawMessage(c.stored))
