@@ -33,7 +33,7 @@ type Check struct {
 	tables []table
 }
 
-// Explanation says why a rule matters to a sync, why it is broken, and what to do, with examples.
+// Explanation holds why a rule matters to a sync, why it is broken, and what to do, with examples.
 type Explanation struct {
 	Reason string `json:"reason"`
 	Cause  string `json:"cause"`
@@ -52,7 +52,7 @@ type Conditions struct {
 	Load             bool   `json:"load"`
 	Last             bool   `json:"last"`  // when all others have their results
 	Probe            bool   `json:"probe"` // an extra network probe
-	Alone            bool   `json:"alone"` // never beside other checks
+	Alone            bool   `json:"alone"` // never in parallel with other checks
 	Clock            bool   `json:"clock"` // moves the clock of a service, or waits for real
 	EachObject       bool   `json:"each_object"`
 	Acquit           bool   `json:"acquit"`  // a second run may acquit
@@ -62,7 +62,7 @@ type Conditions struct {
 	FirstObject bool     `json:"-"` // one named object is enough
 }
 
-// Place is where a check stands, and what stands there.
+// Place is where a check is defined, with its steps.
 type Place struct {
 	File  string   `json:"file"`
 	Line  int      `json:"line"`
@@ -70,7 +70,7 @@ type Place struct {
 	Text  string   `json:"text"` // the scenario in Gherkin
 }
 
-// table is what stands below a step.
+// table is the table of a step.
 type table struct {
 	step string
 	rows [][]string
@@ -182,7 +182,7 @@ func (c *Check) prefixedTag(name string) error {
 	return nil
 }
 
-// checkID tells an id such as RES-002 from other tags.
+// checkID distinguishes an id such as RES-002 from other tags.
 var checkID = regexp.MustCompile(`^[^-\p{Ll}]+-[0-9]{3,}$`)
 
 // Rows are those of the tables below the steps that have the words.
@@ -219,12 +219,12 @@ const (
 	SeenResponses  Evidence = "responses"  // HTTP responses
 	SeenEnvelopes  Evidence = "envelopes"  // responses with a result or an error
 	SeenAnswers    Evidence = "answers"    // responses with a result
-	SeenAttempts   Evidence = "attempts"   // calls, whether they were answered or not
+	SeenAttempts   Evidence = "attempts"   // calls, with or without a response
 	SeenErrors     Evidence = "errors"     // JSON-RPC error objects
 	SeenHandshakes Evidence = "handshakes" // TLS handshakes
 	SeenResults    Evidence = "results"    // record results
-	SeenAccepted   Evidence = "accepted"   // records of the last batch whose results say success
-	SeenRefused    Evidence = "refused"    // records whose results say failure
+	SeenAccepted   Evidence = "accepted"   // records of the last batch whose results report success
+	SeenRefused    Evidence = "refused"    // records whose results report failure
 	SeenStored     Evidence = "stored"     // accepted records that are in the destination
 	SeenChanged    Evidence = "changed"    // accepted records whose values differ from those before
 	SeenKept       Evidence = "kept"       // records that a batch could have changed, and did not

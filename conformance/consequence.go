@@ -8,7 +8,7 @@ import (
 	"github.com/destkit/destkit/internal/quantity"
 )
 
-// Consequence is what a failed check means for whoever uses the destination.
+// Consequence is what a failed check means for users of the destination.
 type Consequence string
 
 // The consequences, the worst first.
@@ -19,7 +19,7 @@ const (
 	Recommendation Consequence = "recommendations not followed"
 )
 
-// aboutStored tells the kinds of evidence of claims about what is stored.
+// aboutStored reports whether a kind of evidence is about stored records.
 func aboutStored(kind Evidence) bool {
 	return slices.Contains([]Evidence{SeenStored, SeenChanged, SeenKept, SeenDeleted, SeenAbsent}, kind)
 }
@@ -53,7 +53,7 @@ func consequenceOf(r *CheckResult, known *Check) Consequence {
 
 func (r *CheckResult) failed() bool { return r.Status == Fail || r.Status == Flaky || r.Status == Warn }
 
-// onlyErrors reports whether all findings are calls that failed: what is stored was not seen.
+// onlyErrors reports whether all findings are failed calls, so that no stored record was seen.
 func onlyErrors(r *CheckResult) bool {
 	return len(r.Symptoms) > 0 && !slices.ContainsFunc(r.Symptoms, func(s string) bool { return !strings.Contains(s, " error ") })
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestEveryCheckDeclaresEvidence: what may fail a run says what a pass rests on.
+// TestEveryCheckDeclaresEvidence: a check that can fail a run declares what a pass rests on.
 func TestEveryCheckDeclaresEvidence(t *testing.T) {
 	cat, err := LoadCatalogue(SuiteDestination)
 	require.NoError(t, err)

@@ -6,7 +6,7 @@ import (
 	"github.com/destkit/destkit/conformance"
 )
 
-// The catalogue says of each rule what it asks for and how a breach is mended.
+// The catalogue has what each rule requires and how to fix a breach.
 func ExampleLoadCatalogue() {
 	catalogue, err := conformance.LoadCatalogue(conformance.SuiteDestination)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/destkit/destkit/internal/hook"
 )
 
-// Development says how plain http and private chains are treated.
+// Development is how plain http and private chains are treated.
 type Development string
 
 // The development modes: auto means on for loopback and private addresses.
@@ -41,7 +41,7 @@ type (
 	ReadbackReply   = hook.ReadbackReply
 )
 
-// Hooks are the author's hooks beside the read-back hook.
+// Hooks are the author's hooks besides the read-back hook.
 type Hooks struct {
 	Cleanup         HookSpec `yaml:"cleanup"`
 	Restart         HookSpec `yaml:"restart"`
@@ -79,7 +79,7 @@ type Options struct {
 	BatchTimeout    time.Duration // 30 s when zero
 	Timeout         time.Duration // of the whole run, 2 min when zero
 	ReturnWait      time.Duration // for an endpoint that stopped responding, 10 s when zero
-	LateWait        time.Duration // for what was acknowledged and is not there, 2 s when zero
+	LateWait        time.Duration // for acknowledged records that are missing, 2 s when zero
 
 	Development    Development    // auto when empty
 	ProbePlainHTTP int            // port of the plain-http probe of TLS-007, 0: none
@@ -142,7 +142,8 @@ type UsageError struct{ Message string }
 
 func (e *UsageError) Error() string { return e.Message }
 
-func usage(format string, args ...any) error {
+// Usage is an *UsageError.
+func Usage(format string, args ...any) error {
 	return &UsageError{Message: fmt.Sprintf(format, foreign.Args(args)...)}
 }
 

@@ -51,7 +51,7 @@ const (
 	Info   Level = "INFO"
 )
 
-// Authority says who asks for a rule.
+// Authority is who requires a rule.
 type Authority string
 
 // The authorities.
@@ -72,7 +72,7 @@ const (
 	ProfileStrict Profile = "strict" // on everything, SHOULD included
 )
 
-// Tier says how much evidence a verdict rests on.
+// Tier is how much evidence a verdict rests on.
 type Tier string
 
 // The tiers.
@@ -139,7 +139,7 @@ type Tool struct {
 	Version string `json:"version"`
 }
 
-// Problem is one reason with the exit status that it asks for.
+// Problem is one reason with the exit status that it requires.
 type Problem struct {
 	// Kind is unreachable, unauthorized, not-found, web-page, unhealthy, hook,
 	// untrusted, interrupted, undecided, harness, gate, waiver or residue.
@@ -192,14 +192,14 @@ type CheckResult struct {
 	Status    Status      `json:"status" redact:"-"`
 	// Consequence is what a failed check of a destination means for its users.
 	Consequence Consequence `json:"consequence,omitempty" redact:"-"`
-	// Reason says in one sentence why the status is not PASS.
+	// Reason explains in one sentence why the status is not PASS.
 	Reason    string    `json:"reason"`
 	BlockedBy []string  `json:"blocked_by,omitempty" redact:"-"`
 	Decider   string    `json:"decider,omitempty" redact:"-"` // what would decide it: readback, write, hook restart, load …
 	Findings  []Finding `json:"findings"`
 	Notes     []string  `json:"notes,omitempty"`
 	Attempts  int       `json:"attempts"`
-	// Evidence says what a PASS rests on, for example "3 stored; 3 records read back".
+	// Evidence is what a PASS rests on, for example "3 stored; 3 records read back".
 	Evidence string `json:"evidence,omitempty"`
 	// Seen counts every kind of observation of the run, whatever its status.
 	Seen       map[Evidence]int `json:"seen,omitempty" redact:"-"`
@@ -219,14 +219,14 @@ type Finding struct {
 	Operation string `json:"operation,omitempty"`
 	// Replica is the URL whose replies alone show it, "" when those of several do, or none.
 	Replica string `json:"replica,omitempty"`
-	// Cause is a possible one, unless Observed says that calls have left no other.
+	// Cause is a possible one, unless Observed reports that calls have left no other.
 	Cause     string     `json:"cause"`
 	Observed  bool       `json:"cause_observed,omitempty"`
 	Fix       string     `json:"fix"`
 	Curl      string     `json:"curl"`
 	Exchanges []Exchange `json:"exchanges" redact:"-"`
 
-	// Quote is the reason that the endpoint gave, where it says why the rule is broken.
+	// Quote is the reason that the endpoint gave, where it explains why the rule is broken.
 	Quote *Quote `json:"-"`
 }
 
@@ -250,12 +250,12 @@ func (f Finding) CauseLabel() string {
 	return "Possible cause"
 }
 
-// Residue says what became of the records that the run wrote.
+// Residue is what became of the records that the run wrote.
 type Residue struct {
-	// Cleaned were shown to be gone; VerifiedBy says by which of read-back and skipped update.
+	// Cleaned were shown to be gone; VerifiedBy is by which of read-back and skipped update.
 	Cleaned    int      `json:"cleaned"`
 	VerifiedBy []string `json:"verified_by,omitempty"` // readback, witness
-	// Unverified were deleted by acknowledgement only. UnverifiedReason says what would show it.
+	// Unverified were deleted by acknowledgement only. UnverifiedReason is what would show it.
 	Unverified       int    `json:"unverified,omitempty"`
 	UnverifiedReason string `json:"unverified_reason,omitempty"`
 	// Refused were not deleted, or are there all the same; of Unknown it is not
@@ -265,7 +265,7 @@ type Residue struct {
 	Journal string     `json:"journal,omitempty"`
 }
 
-// Leftover is one key that may still stand in the destination.
+// Leftover is one key that may still exist in the destination.
 type Leftover struct {
 	Object     string `json:"object"`
 	Identifier string `json:"identifier"` // raw JSON
@@ -296,7 +296,7 @@ type (
 	HeaderLine = wire.Header
 )
 
-// EndedBy is the end of a recorded exchange: the kind of an Exchange, and what is known of it.
+// EndedBy is the end of a recorded exchange: the kind of an Exchange, and its description.
 func EndedBy(kind, text string) error { return &wire.Error{Kind: wire.Kind(kind), Op: text} }
 
 // BodyFiles are the files that the command of a finding names, by path, without secrets.

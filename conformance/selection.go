@@ -20,10 +20,10 @@ func (o *Options) SelectChecks(cat *Catalogue) ([]*Check, error) {
 	}
 	own, err := ReadCatalogue(o.Features, ".", true)
 	if err != nil {
-		return nil, usage("%v", err)
+		return nil, Usage("%v", err)
 	}
 	if len(own.Checks) == 0 {
-		return nil, usage("the features directory holds no scenario: it needs *.feature files")
+		return nil, Usage("the features directory holds no scenario: it needs *.feature files")
 	}
 	return append(checks, own.Checks...), nil
 }
@@ -55,9 +55,9 @@ func (o *Options) selectChecks(cat *Catalogue) ([]*Check, error) {
 			delete(asked, c.ID)
 		}
 	}
-	// What others only build on is no selection of its own.
+	// Checks that others only build on are no selection by themselves.
 	if len(asked) == 0 {
-		return nil, usage("nothing is selected: --skip leaves no check")
+		return nil, Usage("nothing is selected: --skip leaves no check")
 	}
 	return lists.Where(cat.Checks, func(c *Check) bool { return chosen[c.ID] }), nil
 }
@@ -65,14 +65,14 @@ func (o *Options) selectChecks(cat *Catalogue) ([]*Check, error) {
 func matching(cat *Catalogue, flag, glob string) ([]*Check, error) {
 	found, err := cat.Match(glob)
 	if err != nil {
-		return nil, usage("%s %q is not a pattern: use an id such as RES-002 or a glob such as RES-*", flag, glob)
+		return nil, Usage("%s %q is not a pattern: use an id such as RES-002 or a glob such as RES-*", flag, glob)
 	}
 	if len(found) == 0 {
 		meant := meantCheck(cat, glob)
 		if meant != "" {
 			meant = "did you mean '" + meant + "'? "
 		}
-		return nil, usage("%s %q matches no check: %s'destkit checks' lists them", flag, glob, meant)
+		return nil, Usage("%s %q matches no check: %s'destkit checks' lists them", flag, glob, meant)
 	}
 	return found, nil
 }
@@ -116,7 +116,7 @@ func (c *Catalogue) addWithNeeds(chosen map[string]bool, check *Check) {
 	}
 }
 
-// PlanReport says beforehand what a run would send, and what stays undecidable.
+// PlanReport is what a run would send, and what stays undecidable.
 type PlanReport struct {
 	Target      string         `json:"target"`
 	Replicas    []string       `json:"replicas,omitempty"` // get calls in turn with the target

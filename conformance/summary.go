@@ -10,8 +10,8 @@ import (
 	"github.com/destkit/destkit/internal/quantity"
 )
 
-// summary is the one line that a person repeats to a colleague: the worst consequence and
-// the verdict, why the exit status is what it is, and what was not tested.
+// summary is the one line that a person repeats to a colleague: the worst consequence and the
+// verdict, the reason for the exit status, and what was not tested.
 func summary(r *Report) string {
 	parts := r.messages(3)
 	head := string(r.Verdict) + ": "
@@ -48,7 +48,7 @@ func summary(r *Report) string {
 	return head + strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "; ")
 }
 
-// messages are those of the problems that ask for an exit status.
+// messages are those of the problems that require an exit status.
 func (r *Report) messages(exitStatus int) []string {
 	asking := lists.Where(r.Problems, func(p Problem) bool { return p.ExitStatus == exitStatus })
 	return lists.Of(asking, func(p Problem) string { return p.Message })
@@ -106,7 +106,7 @@ func (r *Report) untestedText() string {
 	return fmt.Sprintf("%s (%s): %s", said, strings.Join(topics, ", "), strings.Join(parts, ", "))
 }
 
-// summary says how many are left behind: none is said only when that was seen.
+// summary is how many are left behind; it reports none only when that was seen.
 func (res *Residue) summary(what string) string {
 	said := quantity.Count(len(res.Refused), what) + " left behind"
 	if n := len(res.Unknown); n > 0 {
@@ -132,10 +132,10 @@ type decider struct {
 	what  string // a phrase
 	flags string // that grant it; "" when none does
 	topic string // a word for it
-	short string // where the flags do not say what they grant
+	short string // where the flags do not show what they grant
 }
 
-// deciders are those that are known. OBJECT stands for an object that can be written to.
+// deciders are those that are known. OBJECT is a placeholder for an object that can be written to.
 var deciders = map[string]decider{
 	"write":            {"permission to write", "--write --object OBJECT", "writes", ""},
 	"object":           {"the name of an object", "--object OBJECT", "writes", ""},
@@ -155,7 +155,7 @@ var deciders = map[string]decider{
 // sameDecider are other names of deciders.
 var sameDecider = map[string]string{"token-env": "token", "development": "tls", "tls-roots": "tls", "https": "tls"}
 
-// deciderOf is the decider of a result; one that is not known stands for itself.
+// deciderOf is the decider of a result; an unknown one is used verbatim.
 func (r *Report) deciderOf(text string) decider {
 	if hook, ok := strings.CutPrefix(text, "hook "); ok { // whichever they are, one file holds them
 		return decider{"the author's hook " + hook, "--hooks FILE", "hooks", "hooks (--hooks FILE)"}

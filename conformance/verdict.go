@@ -158,7 +158,7 @@ func (r *Report) leftovers() string {
 	return "record"
 }
 
-// exitStatus is the first of 2, 1, 3, 4, 5, 6 that any problem asks for.
+// exitStatus is the first of 2, 1, 3, 4, 5, 6 that any problem requires.
 func exitStatus(problems []Problem) int {
 	for _, want := range []int{2, 1, 3, 4, 5, 6} {
 		if slices.ContainsFunc(problems, func(p Problem) bool { return p.ExitStatus == want }) {
@@ -168,14 +168,14 @@ func exitStatus(problems []Problem) int {
 	return 0
 }
 
-// checkWaivers refuses waivers that say nothing; a stale one is a problem of the report.
+// checkWaivers refuses incomplete waivers; a stale one is a problem of the report.
 func (o *Options) checkWaivers() error {
 	for i, w := range o.Waivers {
 		if w.Check == "" || w.Reason == "" {
-			return usage("%swaiver %d needs a check and a reason", w.place(), i+1)
+			return Usage("%swaiver %d needs a check and a reason", w.place(), i+1)
 		}
 		if _, err := time.Parse(time.DateOnly, w.Until); w.Until != "" && err != nil {
-			return usage("%swaiver of %s: until %q is no date: use YYYY-MM-DD", w.place(), w.Check, w.Until)
+			return Usage("%swaiver of %s: until %q is no date: use YYYY-MM-DD", w.place(), w.Check, w.Until)
 		}
 	}
 	return nil

@@ -172,8 +172,8 @@ func looked(id string, status Status) CheckResult {
 	return r
 }
 
-// TestSummaryOfWhatWasNotTested: a run that found nothing is conformant, and says how
-// much it could not try; "in part" is one that saw no record.
+// TestSummaryOfWhatWasNotTested: a run that found nothing is conformant, and reports how much it
+// could not test; "in part" is one that saw no record.
 func TestSummaryOfWhatWasNotTested(t *testing.T) {
 	for name, tt := range map[string]struct {
 		checks []CheckResult

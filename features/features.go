@@ -1,11 +1,9 @@
-// Package features holds the catalogue of the judge as Gherkin: one scenario is
-// one check, its tags carry the id, the level, the authority and what it needs,
-// its name is the claim, and its description is what an author of an endpoint
-// has to know when it fails. Every list of checks that the program prints is
-// read from these files; there is no second list.
+// Package features holds the catalogue of the judge as Gherkin: one scenario is one check, its tags
+// carry the id, the level, the authority and what it needs, its name is the claim, and its
+// description is what an author of an endpoint must know when it fails. Every list of checks that
+// the program prints is read from these files; there is no second list.
 //
-// The package owns the files and nothing else: it knows neither how a step is
-// carried out nor what a verdict is.
+// The package owns only the files: it does not know how a step is carried out or what a verdict is.
 package features
 
 import "embed"
@@ -17,7 +15,7 @@ import "embed"
 var FS embed.FS
 
 // IDs is the list of all check ids, one per line, in the order of the catalogue. Ids
-// are only appended, never renumbered and never reused: what is missing was given up.
+// are only appended, never renumbered and never reused: a missing id was given up.
 //
 //go:embed ids.txt
 var IDs string

@@ -154,8 +154,8 @@ func TestNeeds(t *testing.T) {
 		for _, need := range c.needs {
 			other, ok := byID[need]
 			require.True(t, ok, "%s needs %s, which does not exist", c.id, need)
-			// A check runs although one that it needs has not: what it needs says which
-			// failures explain its own. So another permission keeps nothing back.
+			// A check runs although one that it needs has not: its needs only define which failures
+			// explain its own. So another permission keeps nothing back.
 			if c.has("must") {
 				require.True(t, other.has("must"), "%s is a MUST and needs %s, which is none", c.id, need)
 			}

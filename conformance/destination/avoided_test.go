@@ -64,8 +64,8 @@ func TestWhatTheTrialAvoidsIsReported(t *testing.T) {
 	}
 }
 
-// TestHiddenFieldsAreNotCompared: fixtures or the hook can say that a field is stored as
-// something that a read-back cannot show.
+// TestHiddenFieldsAreNotCompared: fixtures or the hook can declare that a field is stored in a form
+// that a read-back cannot show.
 func TestHiddenFieldsAreNotCompared(t *testing.T) {
 	hash := json.RawMessage(`"5ebe2294ecd0e0f08eab7690d2a6ee69"`)
 	for name, c := range map[string]struct {

@@ -20,7 +20,7 @@ import (
 // badGateway is the page of a balancer that reached nothing.
 const badGateway = "<html><head><title>502 Bad Gateway</title></head><body>nginx</body></html>"
 
-// balancer stands before an endpoint and answers some of its calls itself.
+// balancer sits in front of an endpoint and answers some of its calls itself.
 type balancer struct {
 	*small
 	instead func(w http.ResponseWriter, operation, method string) bool
@@ -88,7 +88,7 @@ func TestCleanUpRepeatsADisturbedBatch(t *testing.T) {
 	}
 }
 
-// TestABalancerForEver: the batch is not repeated without end, and what is left is named.
+// TestABalancerForEver: the judge does not repeat the batch for ever, and names leftovers.
 func TestABalancerForEver(t *testing.T) {
 	t.Parallel()
 	e, deletes := newSmall(), 0

@@ -26,8 +26,7 @@ func TestEveryStepIsDefined(t *testing.T) {
 	require.Empty(t, suite.Undefined())
 }
 
-// TestStepsAreShared: at most one definition in five serves a single scenario,
-// and none serves no one.
+// TestStepsAreShared: at most one definition in five serves a single scenario, and none is unused.
 func TestStepsAreShared(t *testing.T) {
 	cat, err := conformance.LoadCatalogue(conformance.SuiteDestination)
 	require.NoError(t, err)

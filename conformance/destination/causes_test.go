@@ -199,7 +199,7 @@ func batchIn(body []byte) (req rpc.Request, p rpc.BatchParams) {
 	return req, p
 }
 
-// acknowledging is a reply that says success for each record, under an altered key.
+// acknowledging is a reply that reports success for each record, under an altered key.
 func acknowledging(p rpc.BatchParams, alter func(key []byte) []byte) string {
 	var results []string
 	for _, r := range p.Records {

@@ -24,7 +24,7 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
-// withCleanup serves a cleanup hook beside the endpoint and notes its calls.
+// withCleanup serves a cleanup hook next to the endpoint and notes its calls.
 type withCleanup struct {
 	*small
 	asked []string
@@ -263,7 +263,7 @@ func TestCleanMistakes(t *testing.T) {
 	require.ErrorContains(t, err, "read the objects of the endpoint")
 }
 
-// TestDeletingTime: a slow endpoint gets the time that its own speed asks for.
+// TestDeletingTime: a slow endpoint gets as much time as its speed requires.
 func TestDeletingTime(t *testing.T) {
 	for _, test := range []struct {
 		keys  int

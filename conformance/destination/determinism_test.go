@@ -36,8 +36,8 @@ func timeless(v any) any {
 	return v
 }
 
-// TestSameSeedSameReport: serial runs with one seed send the same ids, keys and
-// values in the same order and say the same.
+// TestSameSeedSameReport: serial runs with one seed send the same ids, keys and values in the same
+// order and report the same.
 func TestSameSeedSameReport(t *testing.T) {
 	t.Parallel()
 	run := func(seed uint64) any {

@@ -30,8 +30,7 @@ func discovered(t *testing.T, method, result string) *write.Catalog {
 	return c
 }
 
-// TestDiscoveryIsLenient: what cannot be read is left out; the planning checks
-// say why.
+// TestDiscoveryIsLenient: discovery leaves out what it cannot read; the planning checks report why.
 func TestDiscoveryIsLenient(t *testing.T) {
 	cases := []struct {
 		result string

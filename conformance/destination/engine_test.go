@@ -224,7 +224,7 @@ func TestWaiversThatSayNothingAreRefused(t *testing.T) {
 // it is gone the waiver is in the way.
 func TestWaivedRun(t *testing.T) {
 	waivers := []conformance.Waiver{{Check: "AAA-001", Reason: "fixed in the next release", Until: "2000-01-01"}}
-	synctest.Test(t, func(t *testing.T) { // the clock of the bubble stands at 2000-01-01
+	synctest.Test(t, func(t *testing.T) { // the clock of the bubble starts at 2000-01-01
 		e := newSmall()
 		e.answer = sayNothing
 		run := func() *conformance.Report {

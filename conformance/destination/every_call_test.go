@@ -107,7 +107,7 @@ func TestRulesHoldForEveryCall(t *testing.T) {
 	}
 }
 
-// TestAnInsertThatAddsACopyIsOneFinding: SEM-002 says nothing of what SEM-003 is about.
+// TestAnInsertThatAddsACopyIsOneFinding: SEM-002 does not report what SEM-003 covers.
 func TestAnInsertThatAddsACopyIsOneFinding(t *testing.T) {
 	e, copies := newSmall(), map[string]int{}
 	e.treat = map[string]string{rpc.OperationInsert: rpc.OperationUpsert}

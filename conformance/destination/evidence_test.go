@@ -21,7 +21,7 @@ func empty(context.Context, conformance.ReadbackRequest) (conformance.ReadbackRe
 	return conformance.ReadbackReply{Complete: true}, nil
 }
 
-// echoes shows every key that it is asked for.
+// echoes shows every requested key.
 func echoes(_ context.Context, q conformance.ReadbackRequest) (conformance.ReadbackReply, error) {
 	out := conformance.ReadbackReply{Complete: true}
 	for _, raw := range q.Identifiers {
@@ -30,9 +30,9 @@ func echoes(_ context.Context, q conformance.ReadbackRequest) (conformance.Readb
 	return out, nil
 }
 
-// TestLyingHooks: a hook that lies is no evidence against the endpoint. What
-// shows before the first write is one problem of the run; what shows only when
-// something is there, an error of each check that needs the hook.
+// TestLyingHooks: a hook that lies is no evidence against the endpoint. A lie that shows before the
+// first write is one problem of the run; one that shows only later is an error of each check that
+// needs the hook.
 func TestLyingHooks(t *testing.T) {
 	cases := []struct {
 		name  string
@@ -125,8 +125,8 @@ func TestAHookThatTimesOut(t *testing.T) {
 
 const faultNote = "the hook itself may be at fault"
 
-// TestUndecidedHooks: where nothing tells the hook's fault from the endpoint's,
-// the checks judge, and say that the hook may be at fault.
+// TestUndecidedHooks: where nothing distinguishes a fault of the hook from one of the endpoint, the
+// checks judge, and report that the hook may be at fault.
 func TestUndecidedHooks(t *testing.T) {
 	t.Parallel()
 	nothing := func(string, string) bool { return false }
@@ -174,8 +174,8 @@ func TestUndecidedHooks(t *testing.T) {
 	}
 }
 
-// TestHookTestWritesForItsChecksOnly: where no check asks the hook, it is not
-// tested, and what cannot be tested within the budget is no fault of the hook.
+// TestHookTestWritesForItsChecksOnly: without a check that queries the hook, the run does not test
+// it, and a test that the budget does not allow is no fault of the hook.
 func TestHookTestWritesForItsChecksOnly(t *testing.T) {
 	e := newSmall()
 	opts := writing(e)
@@ -199,7 +199,7 @@ func TestReadbackWindow(t *testing.T) {
 			e := newSmall()
 			opts := writing(e)
 			opts.ReadbackWindow = c.window
-			first := map[string]time.Time{} // a key shows two seconds after it was first asked for
+			first := map[string]time.Time{} // a key shows two seconds after its first request
 			opts.ReadbackFunc = func(ctx context.Context, q conformance.ReadbackRequest) (conformance.ReadbackReply, error) {
 				r, err := e.readback(ctx, q)
 				kept := r.Records[:0]

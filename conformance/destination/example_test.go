@@ -10,9 +10,8 @@ import (
 	"github.com/destkit/destkit/destsim"
 )
 
-// Run judges any http.Handler, here a simulated destination, with permission to write
-// and a hook that shows what is stored. The report says what failed, with the exchange
-// and the fix.
+// Run judges any http.Handler, here a simulated destination, with permission to write and a hook
+// that shows stored records. The report lists failures, with the exchange and the fix.
 func ExampleRun() {
 	endpoint, err := destsim.New(destsim.Config{})
 	if err != nil {
@@ -37,7 +36,7 @@ func ExampleRun() {
 	// Output: conformant semantics 0
 }
 
-// Without permission to write, only what reading shows is judged.
+// Without permission to write, Run judges only by reading.
 func ExampleRun_readOnly() {
 	endpoint, err := destsim.New(destsim.Config{})
 	if err != nil {
@@ -56,8 +55,8 @@ func ExampleRun_readOnly() {
 	// Output: protocol [] 0
 }
 
-// Test makes each check a subtest; put it into the tests of your endpoint. Without a
-// read-back, no one can tell from outside whether a record was written.
+// Test makes each check a subtest; put it into the tests of your endpoint. Without a read-back, an
+// outside observer cannot know whether a record was written.
 func ExampleTest() {
 	_ = func(t *testing.T, endpoint *destsim.Sim, stored map[string]conformance.ReadbackRecord) { // func TestConformance(t *testing.T)
 		destination.Test(t, destination.Target{Handler: endpoint}, conformance.Options{

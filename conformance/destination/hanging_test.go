@@ -86,7 +86,7 @@ func TestWhatNeverEndsIsNoAnswer(t *testing.T) {
 	}
 }
 
-// TestATLSHandshakeThatHangs: the port takes connections and says nothing.
+// TestATLSHandshakeThatHangs: the port accepts connections and sends nothing.
 func TestATLSHandshakeThatHangs(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

@@ -20,7 +20,7 @@ func (s *session) probeHooks(ctx context.Context, r *conformance.Report, checks 
 	for _, probe := range s.hookProbes(checks) {
 		err := probe(ctx)
 		if ctx.Err() != nil {
-			return // an interrupted probe says nothing about the hook
+			return // an interrupted probe is no evidence about the hook
 		}
 		if err == nil {
 			continue
@@ -59,7 +59,7 @@ func (s *session) hookProbes(checks []*conformance.Check) []func(context.Context
 	return out
 }
 
-// probeReadback asks for a key of each named object that was never used, and must be shown none.
+// probeReadback queries a key of each named object that was never used; the hook must show none.
 func (s *session) probeReadback(ctx context.Context) error {
 	for _, name := range s.Opts.Objects {
 		o := s.Catalog.Object(name)
@@ -68,7 +68,7 @@ func (s *session) probeReadback(ctx context.Context) error {
 		}
 		id, err := o.Identifier()
 		if err != nil {
-			continue // FLD-004 says so
+			continue // FLD-004 reports it
 		}
 		var key json.RawMessage
 		if id.Type == rpc.TypeInteger { // not of the range, which may be short

@@ -136,8 +136,8 @@ func throughHook(t *testing.T, e *small, check string, edit func(reply string) s
 	return r
 }
 
-// TestAReadbackWrittenInPython answers floats as json.dumps does. The check says
-// what is stored, and the verdict stands.
+// TestAReadbackWrittenInPython answers floats as json.dumps does. The check reports the stored
+// value, and the verdict is unaffected.
 func TestAReadbackWrittenInPython(t *testing.T) {
 	e := newSmall()
 	e.fields[1].Type = "float"
@@ -149,7 +149,7 @@ func TestAReadbackWrittenInPython(t *testing.T) {
 	require.NotEqual(t, conformance.Unknown, r.Verdict, r.Summary)
 }
 
-// TestAHookWithoutCountsIsNoted: what it cannot show is not passed in silence.
+// TestAHookWithoutCountsIsNoted: the report notes what such a hook cannot show.
 func TestAHookWithoutCountsIsNoted(t *testing.T) {
 	for _, counted := range []bool{true, false} {
 		r := throughHook(t, newSmall(), "SEM-006", func(reply string) string {

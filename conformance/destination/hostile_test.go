@@ -65,7 +65,7 @@ func rawEndpoint(t *testing.T, answer func(conn net.Conn)) string {
 	return "http://" + l.Addr().String() + "/rpc"
 }
 
-// say writes until the judge has had enough.
+// say writes until the judge closes the connection.
 func say(conn net.Conn, text string) bool {
 	_, err := io.WriteString(conn, text)
 	return err == nil

@@ -8,8 +8,8 @@ import (
 	"github.com/destkit/destkit/internal/matrixtest"
 )
 
-// TestTheLastReadbackFinds what no check is about: each kind of defect that breaks what was
-// acknowledged, refused or deleted is found when all keys of the run are read back.
+// TestTheLastReadbackFinds defects that no check looks for: reading back all keys of the run finds
+// each kind of defect that breaks acknowledged, refused or deleted records.
 func TestTheLastReadbackFinds(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ kind, violation, actual string }{

@@ -46,8 +46,8 @@ func TestKeyTemplates(t *testing.T) {
 	}
 }
 
-// TestKeyRangeIsUsedUp: no key outside the closed range is ever sent; what
-// would need one is NOT_RUN.
+// TestKeyRangeIsUsedUp: no key outside the closed range is ever sent; a check that would need one
+// is NOT_RUN.
 func TestKeyRangeIsUsedUp(t *testing.T) {
 	e := newSmall()
 	e.fields[0].Type = rpc.TypeInteger

@@ -126,7 +126,7 @@ func overTLS(t *testing.T, cfg destsim.Config) *bench {
 	server := &destsim.Server{Sim: sim, ErrorLog: discardLog()}
 	inner := destsim.TLSListener(l, tlsConfig, id == "TLS-007")
 	if id == "TLS-001" {
-		inner = l // the violation: plain http although TLS was asked for
+		inner = l // the violation: plain http although TLS was requested
 	}
 	go func() { _ = server.Serve(inner) }()
 	t.Cleanup(func() { server.Close(); require.NoError(t, sim.Close()) })
@@ -200,8 +200,8 @@ type stage struct {
 
 func memory(build func(t *testing.T) *bench) stage { return stage{build: build} }
 
-// run does something with a stage: with one in memory, where time stands still while
-// anything works. No machine is too slow for a deadline there.
+// run does something with a stage. For one in memory, time does not advance while anything works,
+// so no machine is too slow for a deadline.
 func (on stage) run(t *testing.T, do func(t *testing.T)) {
 	t.Helper()
 	if on.network {
@@ -224,7 +224,7 @@ func judgeOn(t *testing.T, want []string, on stage) (r *conformance.Report) {
 	return r
 }
 
-// judgeSteadily judges until what trips is what is wanted, twice at most; in memory once.
+// judgeSteadily judges until exactly the wanted checks trip, twice at most; in memory once.
 func judgeSteadily(t *testing.T, want []string, on stage) *conformance.Report {
 	t.Helper()
 	if !on.network {

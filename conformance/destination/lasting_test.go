@@ -9,8 +9,8 @@ import (
 	"github.com/destkit/destkit/conformance"
 )
 
-// TestRefuseLeftovers: where it was asked for, nothing is written that could not
-// be removed, and the refusal says how much it would have been.
+// TestRefuseLeftovers: with the option set, nothing is written that cannot be removed, and the
+// refusal reports how much it would have been.
 func TestRefuseLeftovers(t *testing.T) {
 	upserts := func(e *small) { e.operations = []string{"upsert"} }
 	for name, c := range map[string]struct {

@@ -46,8 +46,8 @@ Each violation of the simulated destination changes one behaviour. The check tha
 detect it: FAIL, or WARN where the profile does not count the rule. The table lists, with the reason,
 what else the same behaviour breaks; the test compares it exactly. ` + "`make docs`" + ` writes this page.`
 
-// TestKillMatrix breaks one rule at a time: the named check fails, what else
-// trips is listed with its reason, and nothing more.
+// TestKillMatrix breaks one rule at a time: the named check fails, the other checks that trip are
+// listed with a reason, and nothing more.
 func TestKillMatrix(t *testing.T) {
 	t.Parallel()
 	table := &matrixtest.KillTable{}
@@ -136,8 +136,8 @@ func axisStage(id, axis string) stage {
 			if id != "PAR-004" {
 				return overTLS(t, cfg)
 			}
-			// In the time of the machine its queue must be long beside a handshake that a busy
-			// machine makes slow.
+			// In real time its queue must be long compared with a handshake that a busy machine
+			// slows down.
 			cfg.Delays.Work *= 5
 			b := overTLS(t, cfg)
 			b.opts.PlanningTimeout *= 5
@@ -229,7 +229,7 @@ func TestCleanMatrix(t *testing.T) {
 	matrixtest.NotEveryDay(t)
 	stages := map[string]stage{
 		"https": {network: true, build: func(t *testing.T) *bench { return overTLS(t, simConfig()) }},
-		// SQLite keeps its connections beyond what is judged.
+		// SQLite keeps its connections beyond the run.
 		"sqlite": {network: true, build: func(t *testing.T) *bench {
 			cfg := simConfig()
 			cfg.Store = "sqlite:" + filepath.Join(t.TempDir(), "records.db")

@@ -94,12 +94,12 @@ func ofCheck(id string, do func(c *oddCall)) func(c *oddCall) {
 
 var failedRecord = regexp.MustCompile(`"success":false,"error_message":"(?:[^"\\]|\\.)*"`)
 
-// acknowledges says success of every record.
+// acknowledges reports success for every record.
 func acknowledges(c *oddCall) {
 	c.says(failedRecord.ReplaceAllString(c.reply.Body.String(), `"success":true`))
 }
 
-const brokenDown = `"success":false` // of test_connection while the hook breaks what is behind
+const brokenDown = `"success":false` // of test_connection while the hook breaks the backend
 
 var odds = []odd{
 	{"a token in a header", "AUTH-007", conformance.Warn, "header Www-Authenticate", false, func(c *oddCall) {
@@ -180,7 +180,7 @@ var odds = []odd{
 		swaps(rpc.MethodGetSyncSpeed, `"maximum_parallel_batches":16`, `"maximum_parallel_batches":80`)},
 }
 
-// serve lets the simulator answer, and alters what it says.
+// serve lets the simulator answer, and alters its reply.
 func (o odd) serve(sim http.Handler) http.Handler {
 	var mu sync.Mutex
 	turns, sent := map[string]int{}, map[string]bool{}
@@ -217,7 +217,7 @@ func (o odd) serve(sim http.Handler) http.Handler {
 	})
 }
 
-// TestOddEndpoints: a check says the right thing of what no violation shows.
+// TestOddEndpoints: a check reports correctly what no violation shows.
 func TestOddEndpoints(t *testing.T) {
 	cat, err := conformance.LoadCatalogue(conformance.SuiteDestination)
 	require.NoError(t, err)

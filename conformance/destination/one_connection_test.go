@@ -96,7 +96,7 @@ func TestOneConnectionAtATime(t *testing.T) {
 
 // TestAMethodThatHangsIsNoQueue: only an answer that comes as soon as the other
 // connection is closed shows that it waited for that.
-func TestAMethodThatHangsIsNoQueue(t *testing.T) { // not beside others: the heap is that of all
+func TestAMethodThatHangsIsNoQueue(t *testing.T) { // not in parallel: all tests share the heap
 	opts := conformance.Options{PlanningTimeout: 250 * time.Millisecond, BatchTimeout: 250 * time.Millisecond, Timeout: time.Minute, Select: []string{"CON-*", "PAR-001", "TIM-001"}}
 	for name, hangs := range map[string]func(n int) bool{
 		"every call":   func(int) bool { return true },

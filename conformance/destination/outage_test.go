@@ -200,9 +200,8 @@ func TestAReadbackOfTheSameProcessGoesAwayWithIt(t *testing.T) {
 	require.Equal(t, 1, r.ExitStatus)
 }
 
-// TestAReadbackThatIsBrokenOffIsAskedAgain: a process that is back before anybody asks
-// leaves one broken connection of the hook; one that breaks off each time is a fault of
-// the hook.
+// TestAReadbackThatIsBrokenOffIsAskedAgain: a process that restarts between two calls leaves one
+// broken connection of the hook; one that breaks off each time is a fault of the hook.
 func TestAReadbackThatIsBrokenOffIsAskedAgain(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a full run")

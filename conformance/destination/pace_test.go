@@ -63,7 +63,7 @@ func TestNeverFasterThanDeclared(t *testing.T) {
 				e.speed.MaximumRecordsPerSecond, e.rateLimit = c.records, c.rateLimit
 				r := judged(t, e, volley, conformance.Options{Write: true, Objects: []string{"contact"}})
 				require.Equal(t, 0, r.ExitStatus, r.Summary)
-				// The first reply tells the limit; nothing is known before it.
+				// The first reply carries the limit; nothing is known before it.
 				require.LessOrEqual(t, busiest(e.arrivals[1:], one), c.limit)
 				sum, start := 0, time.Time{}
 				for _, a := range e.arrivals {

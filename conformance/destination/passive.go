@@ -49,7 +49,7 @@ type Judged struct {
 	Status                    int
 	// Kind names how the exchange ended when no complete response came.
 	Kind string
-	// Records were sent; of those so many have results that say success or failure.
+	// Records were sent; Succeeded and Failed count those whose results report success or failure.
 	Records, Succeeded, Failed int
 	// IDs are the checks that the exchange breaks, in the order of the catalogue.
 	IDs []string
@@ -84,7 +84,7 @@ func NewPassive(target Target, opts conformance.Options) (*Passive, error) {
 		wire.AddHeaderSecrets(s.Redactor, []wire.Header{{Name: name, Value: value}})
 	}
 	if err := wire.AddURLSecrets(s.Redactor, target.URL); err != nil {
-		return nil, line.Usage("%v", err)
+		return nil, conformance.Usage("%v", err)
 	}
 	if err := s.FindSecret(); err != nil {
 		return nil, err
@@ -108,7 +108,7 @@ func NewPassive(target Target, opts conformance.Options) (*Passive, error) {
 	}, nil
 }
 
-// Secrets is the redactor of the run: what it knows stands in no report.
+// Secrets is the redactor of the run: no report shows what it knows.
 func (p *Passive) Secrets() *wire.Redactor { return p.s.Redactor }
 
 const (
@@ -192,13 +192,13 @@ func (p *Passive) known(h wire.Header) bool {
 	return false
 }
 
-// TLSConfig leaves certificates to VerifyTLS, so that what is wrong with them can be reported.
+// TLSConfig leaves certificates to VerifyTLS, so that their faults can be reported.
 func (p *Passive) TLSConfig() *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS10, RootCAs: p.s.Opts.Roots, InsecureSkipVerify: true}
 }
 
-// VerifyTLS notes what a handshake has shown; its error says why nothing may be sent over the
-// line. It is safe for parallel use.
+// VerifyTLS notes what a handshake shows; its error reports why nothing may be sent over the
+// connection. It is safe for concurrent use.
 func (p *Passive) VerifyTLS(state tls.ConnectionState) error {
 	f := &rules.Handshake{Name: p.s.URL.Hostname(), Roots: p.s.Opts.Roots, Now: time.Now(), Version: state.Version, Chain: state.PeerCertificates}
 	p.ruler.Traffic.Connected(f)
@@ -214,7 +214,7 @@ const activeJudging = "active judging (destkit conform)"
 // result is what a check comes to.
 func (p *Passive) result(c *conformance.Check) *engine.Result {
 	pc := p.ruler.ByID[c.ID]
-	found := *pc.Found // a report may be asked for again
+	found := *pc.Found // Report can be called again
 	switch {
 	case !rules.Decides(c.ID):
 		return found.Result(engine.NotRun(activeJudging, "needs active judging: traffic alone does not show it"))
@@ -235,7 +235,7 @@ func (p *Passive) result(c *conformance.Check) *engine.Result {
 	return r
 }
 
-// Report sums up what went by so far. It may be asked for more than once.
+// Report sums up the traffic so far. It can be called more than once.
 func (p *Passive) Report() *conformance.Report {
 	for _, pc := range p.ruler.Checks {
 		p.ruler.Conclude(pc)

@@ -94,7 +94,7 @@ func TestPassiveByHand(t *testing.T) {
 			for _, x := range c.calls {
 				require.NotContains(t, fmt.Sprintf("%+v", p.Observe(x).Exchange()), "s3cret", "no record holds the token")
 			}
-			for range 2 { // a report may be asked for more than once
+			for range 2 { // Report can be called more than once
 				r := p.Report()
 				var broken []string
 				for _, check := range r.Checks {

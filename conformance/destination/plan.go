@@ -12,7 +12,7 @@ import (
 	"github.com/destkit/destkit/internal/quantity"
 )
 
-// Plan makes the planning calls, writes nothing, and says what Run would do.
+// Plan makes the planning calls, writes nothing, and reports what Run would do.
 func Plan(ctx context.Context, target Target, opts conformance.Options) (*conformance.PlanReport, error) {
 	return inSession(target, opts, func(s *session) (*conformance.PlanReport, error) { return s.makePlan(ctx) })
 }

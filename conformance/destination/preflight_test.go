@@ -20,7 +20,7 @@ import (
 	"github.com/destkit/destkit/conformance"
 )
 
-// everyCall answers each call alike, as what stands in front of an endpoint does.
+// everyCall answers each call alike, as a gateway in front of an endpoint does.
 func everyCall(status int, contentType, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		in, _ := io.ReadAll(r.Body)
@@ -50,8 +50,8 @@ func nothingJudged(t *testing.T, r *conformance.Report, kind string, words ...st
 	}
 }
 
-// TestNothingToJudge: what answers every call in the place of the endpoint is
-// named, with the fix.
+// TestNothingToJudge: the problem names what answers every call in place of the endpoint, with the
+// fix.
 func TestNothingToJudge(t *testing.T) {
 	t.Parallel()
 	const (
@@ -212,7 +212,7 @@ func (m mute) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestAResponseWithoutLength: what came is shown, and what is missing.
+// TestAResponseWithoutLength: the report shows what arrived and what is missing.
 func TestAResponseWithoutLength(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -78,7 +78,7 @@ func TestMatrixRefusalsAreReported(t *testing.T) {
 					t.Parallel()
 					e := newRefuser(c.refuse)
 					opts := conformance.Options{Write: true, Objects: []string{"contact"}, MaxRecords: 20_000, Seed: 7, RunID: scriptRun, Serial: true,
-						KeyTemplate: "zz-conf-{run}-{check}-{n}@example.com"} // of which the endpoint can tell the check
+						KeyTemplate: "zz-conf-{run}-{check}-{n}@example.com"} // from which the endpoint can derive the check
 					if way == 0 {
 						opts.ReadbackFunc = e.readback
 					}
@@ -117,7 +117,7 @@ func TestMatrixRefusalsAreReported(t *testing.T) {
 	require.Equal(t, string(want), transcript.String(), "run this test with -update and read what has changed")
 }
 
-// tells reports whether a failure or a warning has one of the words.
+// tells reports whether a failure or a warning contains one of the words.
 func tells(r *conformance.Report, words []string) bool {
 	for _, c := range r.Checks {
 		if c.Status != conformance.Fail && c.Status != conformance.Warn && c.Status != conformance.Flaky {
@@ -163,7 +163,7 @@ func passesOnAccepted(t *testing.T, e *refuser, c conformance.CheckResult) {
 			require.Positive(t, got.deleted, "%s passes, and no delete was accepted", c.ID)
 		case conformance.SeenKept:
 			require.Positive(t, got.created, "%s passes, and nothing was there that could be kept", c.ID)
-			if c.ID != "SEM-002" { // a skip is what it is about
+			if c.ID != "SEM-002" { // a skip is its subject
 				require.Positive(t, got.changed+got.deleted, "%s passes, and no batch that could have touched others was accepted", c.ID)
 			}
 		case conformance.SeenRefused:

@@ -59,8 +59,8 @@ func newRefuser(refuse func(a attempt) string) *refuser {
 	return e
 }
 
-// ServeHTTP adds what a run of the whole catalogue asks for beside records, so that
-// nothing but the refusals can be found.
+// ServeHTTP adds what a run of the whole catalogue requests besides records, so that the run can
+// find only the refusals.
 func (e *refuser) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	r.Body = io.NopCloser(bytes.NewReader(body))

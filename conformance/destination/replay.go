@@ -21,7 +21,7 @@ type ReplayResult struct {
 	Check  string               `json:"check"`
 	Before conformance.Exchange `json:"before"`
 	After  conformance.Exchange `json:"after"`
-	// Same reports whether status and body are as they were, but for nothing.
+	// Same reports whether status and body are as before.
 	Same    bool   `json:"same"`
 	Skipped string `json:"skipped,omitempty"` // why it was not sent
 	// Verdict is what the caller found when the check was judged again.
@@ -34,7 +34,7 @@ type ReplayResult struct {
 func Replay(ctx context.Context, target Target, opts conformance.Options, r *conformance.Report, ids []string) ([]ReplayResult, error) {
 	for _, id := range ids {
 		if !slices.ContainsFunc(r.Checks, func(c conformance.CheckResult) bool { return c.ID == id && len(c.Findings) > 0 }) {
-			return nil, line.Usage("the report has no finding of %s", id)
+			return nil, conformance.Usage("the report has no finding of %s", id)
 		}
 	}
 	p := &permission{report: r, write: opts.Write, objects: opts.Objects}
@@ -64,13 +64,13 @@ func Replay(ctx context.Context, target Target, opts conformance.Options, r *con
 		}
 	}
 	if len(out) == 0 {
-		return nil, line.Usage("the report has no finding to replay")
+		return nil, conformance.Usage("the report has no finding to replay")
 	}
 	s.Redactor.Value(&out)
 	return out, nil
 }
 
-// resend sends one exchange, or says why not; the reply is nil when it was not sent.
+// resend sends one exchange, or returns why it does not; the reply is nil when nothing was sent.
 func (p *permission) resend(ctx context.Context, check string, x conformance.Exchange) (res ReplayResult, r *exchange.Reply) {
 	res = ReplayResult{Check: check, Before: x}
 	req, why := p.request(ctx, x)
@@ -89,7 +89,7 @@ func (p *permission) resend(ctx context.Context, check string, x conformance.Exc
 	return res, r
 }
 
-// request makes the request of an exchange again. why says that it is not sent.
+// request rebuilds the request of an exchange. why is the reason not to send it.
 func (p *permission) request(ctx context.Context, x conformance.Exchange) (req line.Request, why string) {
 	req.HTTPMethod = cmp.Or(x.Request.Method, http.MethodPost)
 	switch {

@@ -22,8 +22,8 @@ import (
 	"github.com/destkit/destkit/internal/quantity"
 )
 
-// permission decides which requests of a report may be sent again: what a file says beside a
-// body is a label, and only what this program itself sends is sent.
+// permission decides which requests of a report may be sent again. The body alone decides, not the
+// labels next to it in the file, and only what this program itself sends is sent.
 type permission struct {
 	s       *session
 	report  *conformance.Report
@@ -32,10 +32,10 @@ type permission struct {
 	owns    *discover.Ownership
 	records int // written so far
 
-	catalog *write.Catalog // of the target, once it was asked
+	catalog *write.Catalog // of the target, once it was requested
 }
 
-// read adds what the body of a request, secrets included, would do; why says that it is not sent.
+// read adds what the body of a request, secrets included, would do; why holds why it is not sent.
 func (p *permission) read(ctx context.Context, req *line.Request) (why string) {
 	n, err := wire.Parse(req.Body)
 	twice := ""
@@ -65,7 +65,7 @@ func (p *permission) read(ctx context.Context, req *line.Request) (why string) {
 	return "its body is none that this program sends"
 }
 
-// ambiguous names a member that stands twice in its object, in any case of its letters, "" without one.
+// ambiguous names a member that occurs twice in its object, ignoring case, "" without one.
 func ambiguous(n *wire.Node) string {
 	if len(n.Duplicates) > 0 {
 		return n.Duplicates[0]
@@ -126,7 +126,7 @@ func has(n *wire.Node, names ...string) bool {
 	return !slices.ContainsFunc(n.Members, func(m wire.Member) bool { return !slices.Contains(names, m.Name) })
 }
 
-// plan says why the records of a plan may not be written, "" when they may.
+// plan returns why the records of a plan may not be written, "" when they may.
 func (p *permission) plan(ctx context.Context, plan *wire.Node, records []*wire.Node) string {
 	operation, name := plan.Get("operation"), plan.Get("object", "object_api_name")
 	switch {
@@ -148,7 +148,7 @@ func (p *permission) plan(ctx context.Context, plan *wire.Node, records []*wire.
 			return err.Error()
 		}
 	}
-	// What its identifiers are is for the target to say, and not for the report.
+	// The target defines its identifiers, not the report.
 	if p.catalog == nil {
 		c, err := p.s.Discover(ctx)
 		if err != nil {
@@ -163,7 +163,7 @@ func (p *permission) plan(ctx context.Context, plan *wire.Node, records []*wire.
 	return p.keys(o, plan.Get("schema"), records)
 }
 
-// keys says which record has an identifier, of the plan or the endpoint, that the run did not make.
+// keys names the record with an identifier, of the plan or the endpoint, that the run did not make.
 func (p *permission) keys(o *write.Object, schema *wire.Node, records []*wire.Node) string {
 	names := lists.Of(o.Identifiers(), func(f rpc.Field) string { return f.APIName })
 	if schema.Is(wire.Object) {
@@ -193,7 +193,7 @@ func (p *permission) keys(o *write.Object, schema *wire.Node, records []*wire.No
 // replayed are the headers that are sent again; all others are those of the connection.
 var replayed = []string{"Accept", "Accept-Encoding", "Content-Type"}
 
-// header takes the headers of a request over. why says that it is not sent.
+// header copies the headers of a request. why is the reason not to send it.
 func (p *permission) header(x conformance.Exchange) (h http.Header, why string) {
 	h = http.Header{}
 	for _, sent := range x.Request.Header {

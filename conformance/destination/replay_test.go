@@ -33,7 +33,7 @@ func TestReplay(t *testing.T) {
 	require.Contains(t, again[0].After.Response.Body.Text, `"success":true`)
 }
 
-// TestReplaySendsTheSecretsAgain: in the report they stand as placeholders.
+// TestReplaySendsTheSecretsAgain: the report holds placeholders for them.
 func TestReplaySendsTheSecretsAgain(t *testing.T) {
 	e := newSmall()
 	var got string

@@ -95,8 +95,8 @@ func TestReplicasOnOneStoreConform(t *testing.T) {
 	require.Zero(t, report.ExitStatus, report.Summary)
 }
 
-// TestReplicasWithMemoriesAreCaught: two processes that keep records for
-// themselves are not one destination, and the finding says who was called.
+// TestReplicasWithMemoriesAreCaught: two processes that keep records for themselves are not one
+// destination, and the finding names the process that was called.
 func TestReplicasWithMemoriesAreCaught(t *testing.T) {
 	t.Parallel()
 	urls := processes(t, destsim.Config{})
@@ -113,7 +113,7 @@ func TestReplicasWithMemoriesAreCaught(t *testing.T) {
 	require.Contains(t, finding.Cause, "a process keeps for itself")
 }
 
-// TestOneReplicaAlone: what one process says and no other does has its name.
+// TestOneReplicaAlone: a finding about one process only names it.
 func TestOneReplicaAlone(t *testing.T) {
 	good, bad := processes(t, destsim.Config{}), processes(t, destsim.Config{Violate: []string{"RPC-003"}})
 	for _, test := range []struct{ url, replica, want string }{
@@ -154,8 +154,7 @@ func TestReplicaThatIsNotThere(t *testing.T) {
 	}
 }
 
-// TestReplicasKeepTheirSecrets: no report shows what stands in the URL of any of
-// them.
+// TestReplicasKeepTheirSecrets: no report shows the secrets in any of their URLs.
 func TestReplicasKeepTheirSecrets(t *testing.T) {
 	t.Parallel()
 	urls := processes(t, destsim.Config{})

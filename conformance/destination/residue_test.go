@@ -43,8 +43,8 @@ func pendingIn(t *testing.T, path string) []string {
 	return out
 }
 
-// TestDeletesThatDoNothing: what was acknowledged and is still there is left
-// behind, in whatever way that shows; the journal knows it.
+// TestDeletesThatDoNothing: an acknowledged record that still exists is left behind, in whatever
+// way that shows; the journal knows it.
 func TestDeletesThatDoNothing(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -223,8 +223,8 @@ func TestCleanIsSaidWhenItIsSeen(t *testing.T) {
 	}
 }
 
-// TestAWitnessThatChangesItsWords: after the deletion every update fails for
-// another reason, which says nothing of what is there.
+// TestAWitnessThatChangesItsWords: after the deletion every update fails for another reason, which
+// is no evidence of what exists.
 func TestAWitnessThatChangesItsWords(t *testing.T) {
 	e := newSmall()
 	deleted := false
@@ -283,7 +283,7 @@ func TestTheReadbackCorrectsTheAnswers(t *testing.T) {
 	require.Contains(t, said, "refused to write it, and the read-back still shows it")
 }
 
-// TestCleanVerifies: a clean-up of its own looks before and after.
+// TestCleanVerifies: a separate clean-up looks before and after.
 func TestCleanVerifies(t *testing.T) {
 	path := killed(t)
 	e := ignoresDeletes("upsert", "mirror")
@@ -331,7 +331,7 @@ func (h deletesOnePage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.refuser.ServeHTTP(w, r)
 }
 
-// TestDeletesOfLargeBatches: what the clean-up sees is a finding of the check about
+// TestDeletesOfLargeBatches: a leftover that the clean-up sees is a finding of the check about
 // deletes, also where its own small batch was deleted.
 func TestDeletesOfLargeBatches(t *testing.T) {
 	t.Parallel()

@@ -1,10 +1,10 @@
-// Package destination judges a custom destination: it sends what the service would send
-// (spec 4.2), looks at what comes back, and says which rules hold, which are broken and
-// which cannot be decided without more evidence. [Run] gives a report, [Test] makes each
-// check a subtest of Go, [Passive] judges the calls that others make.
+// Package destination judges a custom destination: it sends what the service would send (spec 4.2),
+// looks at the responses, and reports which rules hold, which are broken and which cannot be
+// decided without more evidence. [Run] gives a report, [Test] makes each check a Go subtest,
+// [Passive] judges the calls that others make.
 //
-// It owns the calls, the safety of what it writes, and the evidence; the verdict is that of
-// package conformance.
+// It owns the calls, the safety of what it writes, and the evidence; package conformance owns the
+// verdict.
 package destination
 
 import (
@@ -18,7 +18,6 @@ import (
 	"github.com/destkit/destkit/conformance/internal/discover"
 	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/judge"
-	"github.com/destkit/destkit/conformance/internal/line"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/quantity"
@@ -148,7 +147,7 @@ func (s *session) checkObjects(ctx context.Context) error {
 		}
 	}
 	if !s.Catalog.Listed {
-		// The list came later: at first list_objects had no answer, which says nothing about objects.
+		// The list came later: a first list_objects without an answer shows nothing about objects.
 		if err := s.List(ctx, s.Catalog); err != nil || !s.Catalog.Listed {
 			s.Opts.Write, s.Unwritten = false, &discover.Unwritten{Missing: missing, Why: "list_objects is not answered every time"}
 			return nil
@@ -163,7 +162,7 @@ func (s *session) checkObjects(ctx context.Context) error {
 // noObjects refuses names that list_objects does not have; in quotes, since they can be empty.
 func (s *session) noObjects(missing []string) error {
 	quoted := func(names []string) string { return quantity.List(lists.Of(names, strconv.Quote)) }
-	return line.Usage("%s %s %s not exist; list_objects names %s", quantity.Noun(len(missing), "object"), quoted(missing),
+	return conformance.Usage("%s %s %s not exist; list_objects names %s", quantity.Noun(len(missing), "object"), quoted(missing),
 		quantity.Verb(len(missing), "does", "do"), quoted(s.Catalog.Names()))
 }
 
@@ -172,7 +171,7 @@ func (s *session) unlisted() (missing []string) {
 	return lists.Where(s.Opts.Objects, func(name string) bool { return s.Catalog.Object(name) == nil })
 }
 
-// explainUnwritten says in the report why nothing was written, and for which failed check.
+// explainUnwritten adds to the report why nothing was written, and for which failed check.
 func (s *session) explainUnwritten(r *conformance.Report) {
 	u := s.Unwritten
 	if u == nil {
@@ -237,12 +236,12 @@ func (s *session) newActor(ctx context.Context, found *engine.Findings) (actor a
 	return sc, sc.End
 }
 
-// Clean resumes the clean-up of an earlier run: it deletes only journalled keys that carry the
-// run of the journal, and says exactly what is left behind.
+// Clean resumes the clean-up of an earlier run: it deletes only journalled keys that carry the run
+// of the journal, and reports every leftover.
 func Clean(ctx context.Context, target Target, opts conformance.Options) (*conformance.Residue, error) {
 	path := opts.Journal
 	if path == "" {
-		return nil, line.Usage("the journal is missing: destkit clean --journal FILE URL")
+		return nil, conformance.Usage("the journal is missing: destkit clean --journal FILE URL")
 	}
 	opts.Journal = ""
 	return inSession(target, opts, func(s *session) (*conformance.Residue, error) { return s.CleanJournal(ctx, path) })

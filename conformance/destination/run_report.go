@@ -21,7 +21,7 @@ import (
 	"github.com/destkit/destkit/internal/quantity"
 )
 
-// noteSettings says in the report what a run of a destination was told.
+// noteSettings adds the configuration of a destination run to the report.
 func (s *session) noteSettings(r *conformance.Report) {
 	r.Replicas = s.Replicas.Names[1:]
 	r.Settings.Readback, r.Settings.Hooks = s.Readback != nil, s.hookNames()
@@ -57,7 +57,7 @@ func (s *session) tier() conformance.Tier {
 	return conformance.TierSemantics
 }
 
-// sumUp says what the run was about: the evidence, the speed, the objects, the calls.
+// sumUp adds the evidence, the speed, the objects and the calls of the run.
 func (s *session) sumUp(r *conformance.Report) {
 	r.Tier = s.tier()
 	if r.Settings.KeyTemplate == values.DefaultKeyTemplate {
@@ -96,8 +96,8 @@ func refusedKeys(r *conformance.Report) {
 // unacceptable are the checks whose failure leaves no record accepted, whatever the records are.
 var unacceptable = []string{"RES-001", "RES-005", "RES-002", "RES-004"}
 
-// unaccepted says of the checks that saw no record accepted and none refused that they wait for
-// the failed check about results, where no record of the run was accepted.
+// unaccepted marks the checks that saw no record accepted or refused as blocked by the failed check
+// about results, where no record of the run was accepted.
 func unaccepted(r *conformance.Report) {
 	failed := func(id string) bool {
 		return slices.ContainsFunc(r.Checks, func(c conformance.CheckResult) bool {
@@ -119,8 +119,8 @@ func unaccepted(r *conformance.Report) {
 	}
 }
 
-// Rules hold for every exchange of a run, not only for the calls of their own scenarios: what
-// they find in any, and no failed check shows, becomes a finding of the rule.
+// Rules hold for every exchange of a run, not only for the calls of their scenarios: what they find
+// in any, and no failed check shows, becomes a finding of the rule.
 
 // beginOverall has the rules of the checks that are selected.
 func (s *session) beginOverall(checks []*conformance.Check) (err error) {
@@ -129,7 +129,7 @@ func (s *session) beginOverall(checks []*conformance.Check) (err error) {
 	own.Cat, own.Keys = s.Cat, s.Keys
 	own.Replicas.Names, own.Replicas.Lines = s.Replicas.Names, s.Replicas.Lines
 	s.Overall.Rules, err = judge.NewRuler(&own.Judge, own.suite(), slices.DeleteFunc(slices.Clone(checks), func(c *conformance.Check) bool {
-		// What is about time or pace is judged by calls that are alone.
+		// Rules about time or pace judge calls that run alone.
 		return !rules.Decides(c.ID) || c.Acquit || c.Load || strings.HasPrefix(c.ID, "TLS-")
 	}))
 	s.Seen = s.observe

@@ -114,7 +114,7 @@ func TestDefaults(t *testing.T) {
 	require.False(t, o.Write)
 }
 
-// TestBudget: what would exceed --max-records is not sent, and says the number.
+// TestBudget: a batch that would exceed --max-records is not sent, and the reason has the number.
 func TestBudget(t *testing.T) {
 	e := newSmall()
 	two := writeCheck + strings.ReplaceAll(writeCheck, "WRI-001", "WRI-002")
@@ -184,8 +184,8 @@ func TestUnknownObject(t *testing.T) {
 	require.False(t, r.Settings.Write, "the report says what was permitted in the end")
 }
 
-// TestListThatCannotBeRead: flags that are given are not asked for again; the check that
-// has failed is named.
+// TestListThatCannotBeRead: the report does not suggest flags that are set, and names the check
+// that failed.
 func TestListThatCannotBeRead(t *testing.T) {
 	for name, c := range map[string]struct{ before, by string }{
 		"debug text":     {"DEBUG: done\n", "RPC-001"},
@@ -230,8 +230,8 @@ func TestListThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestLostListOfObjects: an answer that did not come says nothing about the
-// objects; a list that came later counts.
+// TestLostListOfObjects: a lost response is no evidence about the objects; a list that came later
+// counts.
 func TestLostListOfObjects(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -240,8 +240,8 @@ func TestLostListOfObjects(t *testing.T) {
 		write bool
 		note  string
 	}{
-		// A call on a kept connection is sent once more on a fresh one, a lost one is made
-		// three times more, and the checks of the list ask seven times.
+		// A call on a kept connection is sent once more on a fresh one, a lost one is repeated
+		// three times, and the checks of the list send it seven times.
 		{"the first time", func(nth int) bool { return nth <= 5 }, true, ""},
 		{"now and again", func(nth int) bool { return nth <= 5 || nth > 12 }, false, "object contact is not listed, and list_objects is not answered every time"},
 	} {
@@ -274,8 +274,8 @@ func TestLostListOfObjects(t *testing.T) {
 	}
 }
 
-// TestLostListLeavesNothingToAsk: checks that ask about objects stay open where
-// none was listed; they do not break.
+// TestLostListLeavesNothingToAsk: checks that need objects stay undecided where none was listed;
+// they do not break.
 func TestLostListLeavesNothingToAsk(t *testing.T) {
 	e := newSmall()
 	e.answer = func(method string, nth int, _ []byte) string {
@@ -377,7 +377,7 @@ func TestInterruptedBeforeItBegan(t *testing.T) {
 	require.Empty(t, e.calls)
 }
 
-// TestRunTimeout: what the time of the run does not reach is NOT_RUN.
+// TestRunTimeout: checks that the time of the run does not reach are NOT_RUN.
 func TestRunTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newSmall()

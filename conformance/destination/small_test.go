@@ -105,7 +105,7 @@ func (e *small) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, e.reply(req))
 }
 
-// answerAlone lets answer keep what it counts without a lock of its own.
+// answerAlone lets answer keep its counts without a separate lock.
 func (e *small) answerAlone(method string, nth int, body []byte) string {
 	e.answering.Lock()
 	defer e.answering.Unlock()
@@ -221,7 +221,7 @@ func (e *small) one(plan rpc.SyncPlan, r rpc.Record, key json.RawMessage) rpc.Re
 	return rpc.RecordResult{Identifier: key, Success: true}
 }
 
-// readback shows what is stored, as an honest hook does.
+// readback shows the stored records, as an honest hook does.
 func (e *small) readback(_ context.Context, q conformance.ReadbackRequest) (conformance.ReadbackReply, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -234,7 +234,7 @@ func (e *small) readback(_ context.Context, q conformance.ReadbackRequest) (conf
 	return out, nil
 }
 
-// keys are the keys that stand in an object.
+// keys are the keys that an object holds.
 func (e *small) keys(object string) []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()

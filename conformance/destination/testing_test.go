@@ -8,8 +8,7 @@ import (
 	"github.com/destkit/destkit/conformance"
 )
 
-// TestTest judges inside a Go test: every check is a subtest, what was not
-// decided is skipped.
+// TestTest judges inside a Go test: every check is a subtest, undecided ones are skipped.
 func TestTest(t *testing.T) {
 	e := newSmall()
 	opts := writing(e)

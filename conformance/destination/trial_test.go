@@ -40,8 +40,8 @@ func newStrict() *strict {
 	return s
 }
 
-// validate says what a strict endpoint says. Only DAT-014 is there to hear it; the
-// name of reply_to does not tell that it wants an address.
+// validate returns the refusal of a strict endpoint. Only DAT-014 sees it; the name of reply_to
+// does not show that it requires an address.
 func (s *strict) validate(a attempt) string {
 	if a.operation == rpc.OperationDelete {
 		return ""
@@ -135,8 +135,8 @@ func TestTheTrialLearnsWhatAnEndpointTakes(t *testing.T) {
 	require.Zero(t, o.KeyForm, "no message spoke of the identifier")
 }
 
-// TestStrictEndpointsAreNotBlamed: what they refuse is a warning below the gate,
-// and every rule is judged by records that they take.
+// TestStrictEndpointsAreNotBlamed: their refusals are warnings below the gate, and the records that
+// they accept decide every rule.
 func TestStrictEndpointsAreNotBlamed(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a full run")
@@ -197,7 +197,7 @@ func TestChoicesOfMessages(t *testing.T) {
 	require.Nil(t, discover.Choices(rpc.Field{APIName: "rank", Type: rpc.TypeInteger}, "rank must be one of 1, 2"))
 }
 
-// TestFixturesOfNothing: a slip in a fixture is told before anything is written.
+// TestFixturesOfNothing: a mistake in a fixture is reported before anything is written.
 func TestFixturesOfNothing(t *testing.T) {
 	for want, fixtures := range map[string]map[string]conformance.Fixture{
 		`fixtures.contact.nofield: contact has no field "nofield"`:          {"contact": {Fields: map[string]string{"nofield": "3"}}},

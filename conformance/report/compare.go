@@ -16,17 +16,17 @@ import (
 type Comparison struct {
 	A Side `json:"a"`
 	B Side `json:"b"`
-	// NewlyFailing fail or gate in b and did not in a, or do not stand in a and gate;
-	// Fixed failed in a and pass in b; Changed are all other changes of a status.
+	// NewlyFailing fail or gate in b and did not in a, or are not in a and gate; Fixed failed in a
+	// and pass in b; Changed are all other changes of a status.
 	NewlyFailing []Change `json:"newly_failing"`
 	Fixed        []Change `json:"fixed"`
 	Changed      []Change `json:"changed"`
 	// Findings changed while the check failed in both runs.
 	Findings []FindingChange `json:"findings"`
-	// OnlyA and OnlyB are ids of checks that stand in one report alone.
+	// OnlyA and OnlyB are ids of checks that are in one report alone.
 	OnlyA []string `json:"only_a"`
 	OnlyB []string `json:"only_b"`
-	// Name tells comparisons in one place apart: Compare sets it to the suite of b. See [Marker].
+	// Name distinguishes comparisons in one place: Compare sets it to the suite of b. See [Marker].
 	Name string `json:"-"`
 	// Unfair are the settings that differ: a change of a status may come from them.
 	Unfair []Difference `json:"unfair"`
@@ -114,7 +114,7 @@ func newSide(r *c.Report) Side {
 	return Side{r.RunID, r.Target, r.Summary, r.Verdict, r.Tier, r.ExitStatus}
 }
 
-// gates tells a breach that decides the verdict.
+// gates reports whether a result is a breach that decides the verdict.
 func gates(r c.CheckResult) bool {
 	return r.Gating && (r.Status == c.Fail || r.Status == c.Flaky)
 }
@@ -124,7 +124,7 @@ func newChange(old, now c.CheckResult) Change {
 		Gating: gates(now), Reason: now.Reason, BlockedBy: now.BlockedBy, WasBlockedBy: old.BlockedBy}
 }
 
-// add files one check that stands in both reports.
+// add files one check that is in both reports.
 func (d *Comparison) add(old, now c.CheckResult) {
 	change := newChange(old, now)
 	switch {
@@ -164,10 +164,10 @@ func findingChanges(id string, a, b []c.Finding, runA, runB string) []FindingCha
 	return out
 }
 
-// durations differ in every run and say nothing about a rule.
+// durations differ in every run and show nothing about a rule.
 var durations = regexp.MustCompile(`\b\d+(\.\d+)? ?(ns|µs|us|ms|s|min)\b`)
 
-// fingerprint is what two runs say alike of the same breach: without ids of runs and calls, and times.
+// fingerprint is what two runs report alike for one breach: without ids of runs and calls, and times.
 func fingerprint(f c.Finding, run string) string {
 	s := strings.Join([]string{f.Object, f.Operation, f.Rule, f.Expected, f.Actual}, "\x00")
 	// Shorter ids would tear words apart.

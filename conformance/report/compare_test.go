@@ -69,8 +69,7 @@ func TestCompare(t *testing.T) {
 	require.EqualError(t, WriteComparison(HTML, nil, d), `write comparison: unknown format "html", known are text, markdown`)
 }
 
-// What waits for a failure is one line with the failure, and another URL is no
-// difference.
+// Checks that wait for a failure are one line with the failure, and another URL is no difference.
 func TestCompareFoldsWhatIsBlocked(t *testing.T) {
 	of := func(target string, a, b c.Status, blocked ...string) *c.Report {
 		r := &c.Report{Target: target, Checks: []c.CheckResult{check("RES-002", "x", "x", c.Must, a)}}
@@ -101,7 +100,7 @@ func TestCompareFoldsWhatIsBlocked(t *testing.T) {
 	require.True(t, Compare(good, of("http://127.0.0.1:9/", c.Pass, c.Pass)).Same())
 }
 
-// TestFingerprint holds what two runs of the same endpoint may say differently.
+// TestFingerprint covers what two runs of the same endpoint can report differently.
 func TestFingerprint(t *testing.T) {
 	a := c.Finding{Rule: "r", Actual: `zz-conf-7f3a-RES-002-1 after 12.1 s: {"id":"02fa1663f31afd9477703f228e3646a2"} "id-of-run-a"`,
 		Exchanges: []wire.Exchange{{RPCID: "id-of-run-a"}}}

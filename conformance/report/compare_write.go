@@ -36,7 +36,7 @@ type part struct {
 	items []item
 }
 
-// item is one line: an id with what is said of it.
+// item is one line: an id with its text.
 type item struct{ id, says, more string }
 
 func (d Comparison) unfair() []item {
@@ -85,8 +85,8 @@ func changes(list []Change) []item {
 	})
 }
 
-// foldBlocked makes one line of all checks that wait for the same failure, or waited for it
-// and came to the same result: what became of the failure is the news.
+// foldBlocked makes one line of all checks that wait for the same failure, or waited for it and
+// came to the same result: the change of the failure is what matters.
 func foldBlocked(list []Change) (others []Change, blocked []item) {
 	order, waiting := grouped(list, func(x Change) item {
 		switch {
@@ -162,7 +162,7 @@ func comparisonText(d Comparison) string {
 // characters of one: services refuse a comment over 65,536 characters as a whole.
 const maxComment = 50 << 10
 
-// unnamed are the characters that may not stand in the name of a marker.
+// unnamed are the characters that the name of a marker must not contain.
 var unnamed = regexp.MustCompile(`[^A-Za-z0-9._/]+`)
 
 // Marker returns the first line of the Markdown of a comparison, an HTML comment by which the
@@ -229,7 +229,7 @@ func (d Comparison) tally() string {
 	return strings.Join(parts, ", ")
 }
 
-// sortChanged tells apart checks that are no longer decided, now decided, and others.
+// sortChanged separates checks that are no longer decided, now decided, and others.
 func (d Comparison) sortChanged() (open, decided, other []Change) {
 	blind := func(s c.Status) bool { return s == c.Inconclusive || s == c.NotRun || s == c.HarnessError }
 	for _, x := range d.Changed {
@@ -265,7 +265,7 @@ func (d Comparison) commentParts() []part {
 	})
 }
 
-// gotWorse is the list that stands in sight.
+// gotWorse is the title of the list that is not collapsed.
 const gotWorse = "Got worse"
 
 // part writes one list, as far as there is room.

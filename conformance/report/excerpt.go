@@ -14,15 +14,15 @@ import (
 	"github.com/destkit/destkit/internal/foreign"
 )
 
-// excerpt is the part of a response that shows what is wrong.
+// excerpt is the part of a response that shows the fault.
 type excerpt struct {
 	Head   string // "HTTP 200 to sync_batch"
-	Wrong  bool   // the status itself is what is wrong
+	Wrong  bool   // the status itself is wrong
 	Lines  []excerptLine
 	source string // the body that it is of
 }
 
-// excerptLine is a line of a response. A gap stands for lines that are left out.
+// excerptLine is a line of a response. A gap replaces lines that are left out.
 type excerptLine struct {
 	Text        string
 	Marked, Gap bool
@@ -120,7 +120,7 @@ func nesting(s string) (most int) {
 	return most
 }
 
-// below stands for a response that is shown itself.
+// below is the text in place of a response that is shown separately.
 const below = "the response below"
 
 // withoutBody takes a response out of what was seen: it is shown below, laid out.
@@ -189,7 +189,7 @@ var (
 	typed   = regexp.MustCompile(`^("[a-z_]+") as `)
 )
 
-// absentFrom is the line for what is not in a response though it should be.
+// absentFrom is the line for a part that a response lacks.
 func absentFrom(f c.Finding, body string) string {
 	found := absence.FindStringSubmatch(f.Actual)
 	if found == nil {

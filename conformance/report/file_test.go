@@ -63,7 +63,7 @@ func TestWriteFileErrors(t *testing.T) {
 	require.Empty(t, names(t, dir))
 }
 
-// TestDiskFull: what cannot be written is said with the format and the file.
+// TestDiskFull: a failed write is reported with the format and the file.
 func TestDiskFull(t *testing.T) {
 	if _, err := os.Stat("/dev/full"); err == nil {
 		err := Options{}.WriteFile(JSON, "/dev/full", sample())
@@ -137,8 +137,7 @@ func TestReadRefuses(t *testing.T) {
 	require.NoError(t, err, "a member that is added within a version is ignored")
 }
 
-// FuzzRead demands that what is read can be written in every format and read
-// again.
+// FuzzRead demands that every report that it reads can be written in every format and read again.
 func FuzzRead(f *testing.F) {
 	var b bytes.Buffer
 	_ = Options{}.Write(JSON, &b, sample())

@@ -35,7 +35,7 @@ func golden(t *testing.T, name string, got []byte) {
 	if string(want) == string(got) {
 		return
 	}
-	// The first line that differs says more than two whole pages.
+	// The first line that differs is clearer than two whole pages.
 	a, b := strings.Split(string(want), "\n"), strings.Split(string(got), "\n")
 	for i := range min(len(a), len(b)) {
 		require.Equal(t, a[i], b[i], "%s, line %d", path, i+1)
@@ -196,8 +196,8 @@ func TestSARIFResults(t *testing.T) {
 	}
 }
 
-// TestReplicasAreNamed holds that every format for people and for CI says which
-// replicas were judged, and which of them alone shows a finding.
+// TestReplicasAreNamed holds that every format for people and for CI names the judged replicas, and
+// those that alone show a finding.
 func TestReplicasAreNamed(t *testing.T) {
 	r := replicated()
 	for _, format := range []string{Text, JSON, JUnit, HTML, Markdown, SARIF} {
@@ -316,7 +316,7 @@ func TestHTMLIsSelfContained(t *testing.T) {
 	}
 }
 
-// TestGitHubPointsAtTheLine: what is about a line of a file of the repository is shown there.
+// TestGitHubPointsAtTheLine: a message about a line of a file of the repository appears there.
 func TestGitHubPointsAtTheLine(t *testing.T) {
 	r := sample()
 	r.Problems = []c.Problem{{Kind: "waiver", ExitStatus: 4, Message: "ci/waivers.yaml:3: the waiver of RES-002 is stale: nothing failed", Fix: "remove it"}}

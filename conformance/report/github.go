@@ -19,7 +19,7 @@ func writeGitHub(w io.Writer, r *c.Report, _ Options) error {
 		fmt.Fprintf(&b, "::%s title=%s::%s\n", command, property(title), data(message))
 	}
 	for _, p := range problems(r) {
-		// What is about a line of a file, such as a waiver, is shown there.
+		// A message about a line of a file, such as a waiver, is shown there.
 		if at := inFile.FindStringSubmatch(p.Message); at != nil {
 			fmt.Fprintf(&b, "::error file=%s,line=%s,title=%s::%s\n", property(at[1]), at[2], property("destkit: "+p.Kind), data(at[3]+"\n"+p.Fix))
 			continue
@@ -81,7 +81,7 @@ func writeBadge(w io.Writer, r *c.Report, _ Options) error {
 	})
 }
 
-// badgeLimits says what a reader of the badge cannot see otherwise.
+// badgeLimits lists what a reader of the badge cannot see otherwise.
 func badgeLimits(r *c.Report) []string {
 	var out []string
 	if r.Profile != c.ProfileV1 && r.Profile != "" {
@@ -106,8 +106,8 @@ func badgeLimits(r *c.Report) []string {
 	return out
 }
 
-// badgeColor is green only for a run over all checks against public roots. Blue says "good,
-// but less than it looks", yellow that the exit status was not 0.
+// badgeColor is green only for a run over all checks against public roots. Blue means "good, but
+// less than it looks", yellow that the exit status was not 0.
 func badgeColor(r *c.Report) string {
 	switch {
 	case r.ExitStatus != 0:

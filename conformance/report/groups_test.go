@@ -70,7 +70,7 @@ func TestFindingsAreGrouped(t *testing.T) {
 	require.Equal(t, 1, strings.Count(text, "* exchange 1,"), "the same exchange is shown once")
 }
 
-// TestOneCauseOfSeveralChecks: why and what to do is said once, the command for each.
+// TestOneCauseOfSeveralChecks: cause and fix appear once, the command for each.
 func TestOneCauseOfSeveralChecks(t *testing.T) {
 	r := sample()
 	first := r.Checks[3]
@@ -92,7 +92,7 @@ func TestOneCauseOfSeveralChecks(t *testing.T) {
 	}
 }
 
-// TestNotesOfWhatHoldsAreForTheLongForm: the short one says how many there are.
+// TestNotesOfWhatHoldsAreForTheLongForm: the short one has their number.
 func TestNotesOfWhatHoldsAreForTheLongForm(t *testing.T) {
 	r := sample()
 	r.Checks = r.Checks[3:4]
@@ -156,7 +156,7 @@ func TestExcerpt(t *testing.T) {
 	require.Nil(t, decisive(answered("a", "b"), excerptRoom), "without a response")
 }
 
-// TestTheResponseIsNotSaidTwice: where what was seen is the response, laid out.
+// TestTheResponseIsNotSaidTwice: where the observation is the response, it is laid out.
 func TestTheResponseIsNotSaidTwice(t *testing.T) {
 	body := `{"jsonrpc":"2.0","id":"0123456789abcdef","result":{"success":"true"}}`
 	for actual, want := range map[string]string{

@@ -144,7 +144,7 @@ func harQuery(raw string) []wire.Header {
 	return out
 }
 
-// mediaType is demanded for every body; x-unknown is what the format says for none.
+// mediaType is required for every body; the format defines x-unknown for none.
 func mediaType(h []wire.Header) string {
 	return orWord(headerValue(h, "Content-Type"), "x-unknown")
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/destkit/destkit/internal/matrixtest"
 )
 
-// harmless stands where the hostile text stands in the other report, so that
-// both must have the same structure.
+// harmless replaces the hostile text in the other report, so that both must have the same
+// structure.
 const harmless = "harmless words"
 
 // requirePrintable demands that no character acts on a terminal.
@@ -125,8 +125,8 @@ func TestHostileMarkdown(t *testing.T) {
 	require.Equal(t, calm, hurt)
 }
 
-// structureOf lists what Markdown makes of a text beside the words: headings,
-// fences, table rows with their cells, HTML tags.
+// structureOf lists what Markdown makes of a text besides the words: headings, fences, table rows
+// with their cells, HTML tags.
 func structureOf(t *testing.T, b []byte) []string {
 	requirePrintable(t, string(b))
 	var out []string

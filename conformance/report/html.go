@@ -107,7 +107,7 @@ func verdictTone(r *c.Report) string {
 	return "good"
 }
 
-// tone is the colour of a status; the word always stands beside it.
+// tone is the colour of a status; the word is always next to it.
 func tone(s c.Status) string {
 	tones := map[c.Status]string{
 		c.Pass: "good", c.Fail: "bad", c.Flaky: "bad", c.HarnessError: "bad", c.Warn: "warn", c.Waived: "warn", c.NotApplicable: "none",

@@ -12,7 +12,7 @@ import (
 	c "github.com/destkit/destkit/conformance"
 )
 
-// The elements of JUnit's XML in the order that its schema asks for.
+// The elements of JUnit's XML in the order that its schema requires.
 type junitSuites struct {
 	XMLName xml.Name     `xml:"testsuites"`
 	Suites  []junitSuite `xml:"testsuite"`
@@ -52,8 +52,8 @@ type junitDetail struct {
 	Text    string `xml:",chardata"`
 }
 
-// writeJUnit writes one suite per area. Where the exit status is not 0 the file holds a failure
-// or an error: a panel that is green beside a step that is red misleads.
+// writeJUnit writes one suite per area. Where the exit status is not 0 the file holds a failure or
+// an error: a green panel next to a red step misleads.
 func writeJUnit(w io.Writer, r *c.Report, _ Options) error {
 	var out junitSuites
 	add := func(s junitSuite) {
@@ -105,7 +105,7 @@ func newSuite(r *c.Report, group, name string) junitSuite {
 	return s
 }
 
-// add files one result. The schema knows no output of a case: that of a warning stands in its suite.
+// add files one result. The schema has no output of a case: that of a warning is in its suite.
 func (s *junitSuite) add(r c.CheckResult, scored bool) {
 	tc := junitCase{
 		Name:      line(r.ID + " " + r.Title),
@@ -194,7 +194,7 @@ func details(r c.CheckResult) string {
 	}
 	say("", rank(r))
 	say("", r.Reason)
-	before := c.Finding{} // what it says already is left out: the findings of one rule mostly have one cause
+	before := c.Finding{} // its parts are not repeated: the findings of one rule mostly have one cause
 	for _, f := range r.Findings {
 		say("", place(f))
 		if f.Rule != before.Rule && !ruleIsSaid(r, f) {

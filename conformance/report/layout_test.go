@@ -39,7 +39,7 @@ func TestPageOfManyFindings(t *testing.T) {
 	require.Equal(t, 40, strings.Count(html, "<details class=\"exchange\">"), "the same exchange is shown once")
 }
 
-// TestPageMarks: what is wrong in the response, and what differs in two values.
+// TestPageMarks: the fault in the response, and the difference of two values.
 func TestPageMarks(t *testing.T) {
 	r := sample()
 	r.Checks[3].Findings = []c.Finding{
@@ -89,7 +89,7 @@ func TestWrap(t *testing.T) {
 		"a short one":                   {"a short one"},
 		"one two three":                 {"one two", "three"},
 		"a-word-that-is-longer than it": {"a-word-that-is-longer", "than it"},
-		// No line ends within what a value is about.
+		// A line does not break within a value.
 		`stored as "  spaces  "`: {"stored as", `"  spaces  "`},
 		`stored as " x y"`:       {"stored as", `" x y"`},
 		`it is "x y " here`:      {`it is "x y "`, "here"},

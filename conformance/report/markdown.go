@@ -42,7 +42,7 @@ func writeMarkdown(w io.Writer, r *c.Report, opt Options) error {
 		return fmt.Sprintf("%d %s%s: %s", len(g.Checks), md(g.What), how, md(strings.Join(ids(g.Checks), ", ")))
 	}))
 	m.folded("Warnings", lists.Where(r.Checks, isWarning), true)
-	// A waiver that no one sees is forgotten.
+	// A hidden waiver is forgotten.
 	waived := lists.Where(r.Checks, hasStatus(c.Waived))
 	m.list(fmt.Sprintf("Waived (%d)", len(waived)), lists.Of(waived, func(check c.CheckResult) string {
 		return md(check.ID) + " " + md(check.Title) + ": " + md(waiver(check.Waiver))
@@ -77,7 +77,7 @@ func (m *markdown) list(title string, items []string) {
 	}
 }
 
-// problems come first: they say whether the rest can be believed.
+// problems come first: they show whether the rest can be believed.
 func (m *markdown) problems() {
 	for _, p := range problems(m.r) {
 		m.printf("> **%s**: %s", md(p.Kind), md(limit(p.Message, maxField)))
@@ -102,7 +102,7 @@ func (m *markdown) areas() {
 	m.printf("")
 }
 
-// residue lists what may still stand in the destination, or says that nothing does.
+// residue lists what may still exist in the destination, or reports that nothing does.
 func (m *markdown) residue() {
 	res := m.r.Residue
 	var items []string
@@ -218,7 +218,7 @@ func (m *markdown) rank(r c.CheckResult) string {
 	return b.String()
 }
 
-// group writes the findings of one cause; what can be copied is in blocks, where services offer a button.
+// group writes the findings of one cause; texts to copy are in blocks, where services offer a button.
 func (m *markdown) group(g findingGroup) {
 	for _, e := range g.Examples {
 		m.example(e)
@@ -259,7 +259,7 @@ func (m *markdown) example(e findingExample) {
 	}
 }
 
-// excerpt writes the response that shows the findings, with a mark at what is wrong.
+// excerpt writes the response that shows the findings, with a mark at the fault.
 func (m *markdown) excerpt(x *excerpt) {
 	if x == nil {
 		return

@@ -48,7 +48,7 @@ func innermost(lines []string, marked []bool) []bool {
 // firstMember is the beginning of an object in a text.
 var firstMember = regexp.MustCompile(`\{"(?:[^"\\]|\\.)*":("(?:[^"\\]|\\.)*"|[^,}]+)`)
 
-// subject is what a text says of a response: of an object that it quotes, the first member.
+// subject is what a text describes of a response: of an object that it quotes, the first member.
 func subject(actual string) string {
 	if quoted := firstMember.FindStringSubmatch(actual); quoted != nil {
 		return quoted[1]

@@ -42,8 +42,8 @@ func TestTheFirstLineSaysWhyNothingWasJudged(t *testing.T) {
 	require.Contains(t, text, "every call is refused")
 }
 
-// TestABrokenHookBelowTheGate is a warning in every format: a panel that is red
-// beside an exit status of 0 misleads.
+// TestABrokenHookBelowTheGate is a warning in every format: a red panel next to an exit status of 0
+// misleads.
 func TestABrokenHookBelowTheGate(t *testing.T) {
 	broken := c.CheckResult{ID: "DAT-006", Title: "Floats", Level: c.Should, Status: c.HarnessError, Reason: "call hook readback: gone"}
 	r := &c.Report{Target: "https://example.com/d", Profile: c.ProfileV1, Verdict: c.Conformant, Checks: []c.CheckResult{broken}}

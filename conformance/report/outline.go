@@ -82,14 +82,14 @@ type findingGroup struct {
 	More     int      // findings that are not among the examples
 }
 
-// findingExample is one finding, without what the one before it says already.
+// findingExample is one finding, without what the one before it has already.
 type findingExample struct {
 	c.Finding
 	Place string
 	Times int // that the same was seen
 }
 
-// findingGroups groups findings, without what title or reason say; a response is shown once.
+// findingGroups groups findings, without what title or reason repeat; a response is shown once.
 func findingGroups(r c.CheckResult, most int, size room) []findingGroup {
 	order, findings := grouped(r.Findings, causeOf)
 	shown := map[string]bool{}
@@ -140,7 +140,7 @@ var callID = regexp.MustCompile(`\b[0-9a-f]{32}\b`)
 // withoutIDs makes texts equal that differ in the ids of calls only.
 func withoutIDs(s string) string { return callID.ReplaceAllString(s, "") }
 
-// lay takes out what is said already, and finds the response to show; shown are bodies that stand above.
+// lay removes repetitions, and finds the response to show; shown are the bodies shown above.
 func (g *findingGroup) lay(shown map[string]bool, size room) {
 	if x := decisive(g.First, size); x != nil {
 		// The text that quotes it is as good where it is shown already.
@@ -184,7 +184,7 @@ func settings(r *c.Report) []setting {
 	switch {
 	case r.Suite != c.SuiteService:
 		list = append(list, destinationSettings(s)...)
-	case s.Passive: // a caller is judged by what it sends: nothing is asked of it or set
+	case s.Passive: // a caller is judged by what it sends: it gets no calls and no settings
 		list = append(list, setting{"waivers", fmt.Sprint(s.WaiverCount)})
 	default:
 		list = append(list, setting{"dialect", s.Dialect}, setting{"clock", s.Clock}, setting{"simulators", s.Simulators}, setting{"source", s.Source},

@@ -11,8 +11,8 @@ import (
 	pagestyle "github.com/destkit/destkit/internal/page"
 )
 
-// TestOutlineIsTheReport: what an outline has stands in the HTML report with the same words,
-// and every check that the report singles out is in one of its lists.
+// TestOutlineIsTheReport: the HTML report has the contents of an outline with the same words, and
+// every check that the report singles out is in one of its lists.
 func TestOutlineIsTheReport(t *testing.T) {
 	r := sample()
 	o := Options{}.Outline(r)
@@ -44,8 +44,8 @@ func TestOutlineIsTheReport(t *testing.T) {
 	require.False(t, strings.HasPrefix(o.Summary, string(r.Verdict)))
 }
 
-// TestOutlineGroupsFindings: one group for each cause, with the exchanges of all its
-// findings, and each finding by itself beside.
+// TestOutlineGroupsFindings: one group for each cause, with the exchanges of all its findings, and
+// each finding separately.
 func TestOutlineGroupsFindings(t *testing.T) {
 	r := sample()
 	r.Checks = r.Checks[3:4]

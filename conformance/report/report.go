@@ -1,11 +1,10 @@
-// Package report writes the outcome of a run in the formats that people and
-// machines read, reads the JSON report back and compares two of them.
+// Package report writes the outcome of a run in the formats that people and machines read, reads
+// the JSON report back and compares two of them.
 //
-// It owns the shape of each format and the escaping that keeps text of an
-// endpoint inside its place. It refuses to judge: statuses, verdict, summary
-// and exit status stand in the [conformance.Report] and are never recomputed,
-// and nothing is redacted here, since the recorder has already done so. It
-// never prints, reads the environment or looks at a terminal.
+// It owns the shape of each format and the escaping that keeps text of an endpoint inside its
+// place. It does not judge: statuses, verdict, summary and exit status come from the
+// [conformance.Report] and are never recomputed, and nothing is redacted here, since the recorder
+// has already done so. It never prints, reads the environment or looks at a terminal.
 package report
 
 import (
@@ -29,7 +28,7 @@ import (
 	"github.com/destkit/destkit/internal/wholefile"
 )
 
-// The names of the formats, as they stand in --report FORMAT=FILE.
+// The names of the formats, as in --report FORMAT=FILE.
 const (
 	Text     = "text"     // for a terminal
 	JSON     = "json"     // the report itself, see [Schema]
@@ -76,8 +75,8 @@ func (o Options) Write(format string, w io.Writer, r *c.Report) error {
 	return nil
 }
 
-// WriteFile writes r in the named format to a file, which appears whole or not at
-// all: an error leaves what stood there before. A device or a pipe is written directly.
+// WriteFile writes r in the named format to a file, which appears whole or not at all: an error
+// leaves the previous file. A device or a pipe is written directly.
 func (o Options) WriteFile(format, path string, r *c.Report) error {
 	// Rendering first keeps a fault of the writer apart from one of the disk.
 	var b bytes.Buffer
@@ -103,7 +102,7 @@ func line(s string) string { return strings.Join(strings.Fields(foreign.Line(s))
 // text returns s without control characters, with its lines.
 func text(s string) string { return strings.Join(foreign.Block(s), "\n") }
 
-// limit cuts s to about n bytes at a rune and says what is missing.
+// limit cuts s to about n bytes at a rune and notes how much is missing.
 func limit(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -136,8 +135,8 @@ func encode(w io.Writer, v any) error {
 	return err
 }
 
-// jsonObject is an object of a format whose members stand in this order. One whose name
-// ends in ",omitempty" is left out where its value is empty.
+// jsonObject is an object of a format with its members in this order. One whose name ends in
+// ",omitempty" is left out where its value is empty.
 type jsonObject []jsonMember
 
 type jsonMember struct {
@@ -219,7 +218,7 @@ func list[T any](s []T) []T {
 const maxReport = 64 << 20
 
 // Read reads a JSON report of exactly the schema_version that this program writes. It ignores
-// unknown members and checks verdict, statuses and levels; an error says where the input is wrong.
+// unknown members and checks verdict, statuses and levels; an error names where the input is wrong.
 func Read(r io.Reader) (*c.Report, error) {
 	b, err := io.ReadAll(io.LimitReader(r, maxReport+1))
 	switch {

@@ -8,8 +8,8 @@ import (
 	c "github.com/destkit/destkit/conformance"
 )
 
-// TestResidueIsNotClaimedToBeGone: what was deleted by acknowledgement only is
-// said so wherever residue is shown, and nowhere that nothing is left behind.
+// TestResidueIsNotClaimedToBeGone: what was deleted by acknowledgement only is marked so wherever
+// residue is shown, and no text claims that nothing is left behind.
 func TestResidueIsNotClaimedToBeGone(t *testing.T) {
 	r := &c.Report{
 		Target: "https://example.com/d", Verdict: c.Conformant, Settings: c.Settings{Write: true},

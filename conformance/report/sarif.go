@@ -42,7 +42,7 @@ func writeSARIF(w io.Writer, r *c.Report, opt Options) error {
 	}}}})
 }
 
-// sarifInvoke tells apart a run that found faults from one that could not judge.
+// sarifInvoke distinguishes a run that found faults from one that could not judge.
 func sarifInvoke(r *c.Report) jsonObject {
 	notes := []jsonObject{}
 	note := func(level, text string) {
@@ -88,7 +88,7 @@ func newSARIFRule(suite string, r c.CheckResult) jsonObject {
 	}
 }
 
-// sarifRuleLevel is the weight of a rule before a profile has its say.
+// sarifRuleLevel is the weight of a rule before a profile changes it.
 func sarifRuleLevel(l c.Level) string {
 	return cmp.Or(map[c.Level]string{c.Must: "error", c.Should: "warning"}[l], "note")
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/destkit/destkit/internal/matrixtest"
 )
 
-// published returns the path of a published schema, which stands beside the
-// repository. Without it the test is skipped, in CI it fails.
+// published returns the path of a published schema, which is next to the repository. Without it the
+// test is skipped, in CI it fails.
 func published(t *testing.T, name string) string {
 	t.Helper()
 	path := filepath.Join("..", "..", "..", "shared", "schemas", name)

@@ -41,11 +41,11 @@ type terminal struct {
 	printer
 	opt  Options
 	r    *c.Report
-	said map[cause]string // the checks whose findings have told a cause
+	said map[cause]string // the checks whose findings have shown a cause
 }
 
-// WriteText writes r for a terminal: counts, what is undecided, notes, residue, warnings, and
-// last the failures with everything that is needed to repair them, and the summary.
+// WriteText writes r for a terminal: counts, undecided checks, notes, residue, warnings, and last
+// the failures with everything that is needed to repair them, and the summary.
 func WriteText(w io.Writer, r *c.Report, opt Options) error {
 	opt.Width = max(cmp.Or(opt.Width, 80), 40)
 	t := &terminal{opt: opt, r: r, said: map[cause]string{}}
@@ -129,7 +129,7 @@ func (t *terminal) para(indent int, label, s string) {
 	}
 }
 
-// head says what was judged, how strictly and with how much evidence.
+// head writes what was judged, how strictly and with how much evidence.
 func (t *terminal) head() {
 	r := t.r
 	t.printf("%s", t.paint(bold, line(r.Target)))

@@ -11,7 +11,7 @@ import (
 	"github.com/destkit/destkit/internal/quantity"
 )
 
-// title writes one line: status, id, claim, and on the right who asks for it.
+// title writes one line: status, id, claim, and on the right who requires it.
 func (t *terminal) title(r c.CheckResult, indent int) {
 	in := strings.Repeat(" ", indent)
 	status, id, right := word(r.Status), line(r.ID), rank(r)
@@ -122,7 +122,7 @@ func (t *terminal) example(e findingExample) {
 		t.paint(red, strings.Repeat("^", foreign.Columns(e.Actual[at[0]:at[1]]))))
 }
 
-// excerpt writes the response that shows a finding, with a mark at what is wrong.
+// excerpt writes the response that shows a finding, with a mark at the fault.
 func (t *terminal) excerpt(x *excerpt) {
 	if x == nil {
 		return
@@ -141,7 +141,7 @@ func (t *terminal) excerpt(x *excerpt) {
 	}
 }
 
-// value writes a value that may have several lines of its own.
+// value writes a value that can have several lines.
 func (t *terminal) value(label, s string) {
 	for _, l := range foreign.Block(limit(s, maxField)) {
 		t.para(bodyIndent, label, l)
@@ -149,7 +149,7 @@ func (t *terminal) value(label, s string) {
 	}
 }
 
-// again says how to send the finding again and where its rule is explained.
+// again writes how to send the finding again and where its rule is explained.
 func (t *terminal) again(r c.CheckResult) {
 	replay := t.opt.again(t.r, r)
 	explain := "explain:  destkit explain " + line(r.ID)
@@ -203,7 +203,7 @@ func (t *terminal) exchange(x wire.Exchange) {
 // bodyText is the recorded text, or Base64 of a body that is no text.
 func bodyText(b wire.Body) string { return cmp.Or(b.Base64, b.Text) }
 
-// bodyNote says what a reader must know of a body beside its text.
+// bodyNote is what a reader must know of a body besides its text.
 func bodyNote(b wire.Body) string {
 	var notes []string
 	if b.Base64 != "" {

@@ -11,7 +11,7 @@ import (
 	"github.com/destkit/destkit/internal/quantity"
 )
 
-// open lists what is undecided, by what would decide it.
+// open lists undecided checks, by what would decide them.
 func (t *terminal) open() {
 	all := openGroup{Checks: lists.Where(t.r.Checks, isUndecided)}
 	if len(all.Checks) == 0 {
@@ -63,7 +63,7 @@ func (t *terminal) notes() {
 	t.para(2, "settings  ", strings.Join(parts, " · "))
 }
 
-// idLabel is the id of a check before what is said of it.
+// idLabel is the id of a check before its text.
 func idLabel(r c.CheckResult) string { return foreign.Pad(line(r.ID), 9) + " " }
 
 // listed writes checks under a title, which no check has none of.
@@ -97,7 +97,7 @@ func (t *terminal) waived() {
 	})
 }
 
-// residue says what became of the records that were written.
+// residue writes what became of the records that were written.
 func (t *terminal) residue() {
 	res := t.r.Residue
 	open := len(res.Refused) + len(res.Unknown) + res.Unverified
@@ -164,7 +164,7 @@ func (t *terminal) known(r c.CheckResult) { t.result(r, true) }
 func (t *terminal) problems() {
 	all := problems(t.r)
 	if first := notJudged(t.r); first != nil {
-		all = slices.DeleteFunc(all, func(p c.Problem) bool { return p == *first }) // stands on the first line
+		all = slices.DeleteFunc(all, func(p c.Problem) bool { return p == *first }) // it is on the first line
 	}
 	if len(all) == 0 {
 		return
@@ -187,7 +187,7 @@ func (t *terminal) failures() {
 	if t.opt.ReportFile == "" && t.opt.Rerun == "" {
 		title += " (REPORT is a file written with --report json=FILE)"
 	}
-	// What the judge itself got wrong stands first: the end belongs to the endpoint.
+	// An error of the judge itself comes first: the end belongs to the endpoint.
 	own := max(slices.IndexFunc(checks, hasStatus(c.HarnessError)), 0)
 	t.listed(title, slices.Concat(checks[own:], checks[:own]), t.known)
 	t.printf("")

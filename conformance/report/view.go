@@ -21,12 +21,12 @@ var statusOrder = []c.Status{
 	c.Fail, c.Flaky, c.HarnessError, c.Warn, c.Waived, c.Inconclusive, c.NotRun, c.NotApplicable, c.Pass,
 }
 
-// stopsGate tells results that are shown as failures; FLAKY and HARNESS_ERROR below the gate are warnings.
+// stopsGate reports whether a result is shown as a failure, FLAKY and HARNESS_ERROR only if gating.
 func stopsGate(r c.CheckResult) bool {
 	return r.Status == c.Fail || (r.Status == c.Flaky || r.Status == c.HarnessError) && r.Gating
 }
 
-// isWarning tells what does not decide the verdict and is shown whole.
+// isWarning reports whether a result does not decide the verdict and is shown whole.
 func isWarning(r c.CheckResult) bool {
 	return r.Status == c.Warn || (r.Status == c.Flaky || r.Status == c.HarnessError) && !r.Gating
 }
@@ -37,15 +37,15 @@ func hasStatus(statuses ...c.Status) func(c.CheckResult) bool {
 }
 
 var (
-	// isUndecided tells the two statuses that keep a verdict from being whole.
+	// isUndecided matches the two statuses that leave a verdict incomplete.
 	isUndecided = hasStatus(c.Inconclusive, c.NotRun)
-	// holds tells what there is nothing to say about.
+	// holds matches results that need no comment.
 	holds = hasStatus(c.Pass, c.NotApplicable)
-	// failed tells every status behind which stands a breach that was seen.
+	// failed matches every status that reports an observed breach.
 	failed = hasStatus(c.Fail, c.Flaky, c.Warn, c.Waived)
 )
 
-// problems leaves out what the failures say themselves: that a gate failed.
+// problems leaves out what the failures report themselves: that a gate failed.
 func problems(r *c.Report) []c.Problem {
 	return lists.Where(r.Problems, func(p c.Problem) bool { return p.Kind != "gate" || len(failures(r.Checks)) == 0 })
 }
@@ -90,8 +90,8 @@ func sent(calls, records int, between string) string {
 	return quantity.Count(calls, "call") + between + quantity.Count(records, "record")
 }
 
-// elsewhere reports whether ERR-006, which is judged over the whole run, has found what
-// happened beside the calls of other checks: only these show it again, one at a time.
+// elsewhere reports whether ERR-006, which is judged over the whole run, has found what happened
+// during the calls of other checks: only these show it again, one at a time.
 func elsewhere(check c.CheckResult) bool {
 	return check.ID == "ERR-006" && len(check.Findings) > 0 && !slices.ContainsFunc(check.Findings, func(f c.Finding) bool {
 		return slices.ContainsFunc(f.Exchanges, func(x c.Exchange) bool { return x.Check == check.ID })
@@ -104,7 +104,7 @@ func (o Options) again(r *c.Report, check c.CheckResult) string {
 	service, rerun, selected := r.Suite == c.SuiteService, line(o.Rerun), " --select "+line(check.ID)
 	switch {
 	case r.Settings.Passive && (service || rerun == ""):
-		return rerun // others made the calls: what was recorded of them is judged again
+		return rerun // others made the calls: their recording is judged again
 	case rerun != "" && !r.Settings.Passive && elsewhere(check):
 		if !slices.Contains(strings.Fields(rerun), "--serial") {
 			rerun += " --serial"
@@ -278,7 +278,7 @@ func duration(ms float64) string {
 	return fmt.Sprintf("%d min %d s", d/time.Minute, d%time.Minute/time.Second)
 }
 
-// place says where a finding was seen: "object contact, operation upsert, shown by URL".
+// place is where a finding was seen: "object contact, operation upsert, shown by URL".
 func place(f c.Finding) string {
 	return phrases(setting{"object", f.Object}, setting{"operation", f.Operation}, setting{"shown by", f.Replica})
 }
@@ -289,7 +289,7 @@ func phrases(all ...setting) string {
 	return strings.Join(lists.Of(said, func(s setting) string { return s.Name + " " + line(s.Value) }), ", ")
 }
 
-// leftovers write keys that may still stand in the destination, one line for each reason.
+// leftovers write keys that may still exist in the destination, one line for each reason.
 func leftovers(list []c.Leftover) []string {
 	order, same := grouped(list, func(l c.Leftover) c.Leftover {
 		return c.Leftover{Object: line(l.Object), Field: line(l.Field), Reason: line(l.Reason)}
@@ -300,7 +300,7 @@ func leftovers(list []c.Leftover) []string {
 	})
 }
 
-// waiver says why a failure is accepted, by whom and until when.
+// waiver is why a failure is accepted, by whom and until when.
 func waiver(w *c.Waiver) string {
 	if w == nil {
 		return ""

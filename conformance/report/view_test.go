@@ -27,8 +27,8 @@ func TestAgain(t *testing.T) {
 	}
 }
 
-// TestAgainOfAnOutage: what happened beside the calls of other checks is found by these,
-// one at a time; what ERR-006 has sent itself, by it alone.
+// TestAgainOfAnOutage: the calls of other checks, one at a time, show again what happened during
+// them; what ERR-006 has sent itself, ERR-006 alone.
 func TestAgainOfAnOutage(t *testing.T) {
 	outage := func(sender string) c.CheckResult {
 		return c.CheckResult{ID: "ERR-006", Findings: []c.Finding{{Exchanges: []c.Exchange{{Check: sender}}}}}

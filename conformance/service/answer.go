@@ -33,7 +33,7 @@ type request struct {
 	token        string // another token, in place of as
 	header       http.Header
 	control      bool          // below the control URL instead
-	outside      bool          // below what stands before /api/v1 instead
+	outside      bool          // below the prefix before /api/v1 instead
 	within       time.Duration // in place of callTimeout
 }
 
@@ -64,7 +64,7 @@ func (a *answer) id(path ...string) int64 {
 // longest is how much of a text a finding shows, in characters.
 const longest = 300
 
-// short says what came back, for a finding.
+// short describes what came back, for a finding.
 func (a *answer) short() string {
 	if !a.OK() {
 		return fmt.Sprintf("%s: no answer (%v)", a.request, a.Err)
@@ -85,7 +85,7 @@ func (r *run) send(ctx context.Context, check string, q request) (*answer, error
 		Check: check, RPC: q.String(), HTTPMethod: q.method, URL: r.target.BaseURL + q.path, Timeout: cmp.Or(q.within, callTimeout),
 		Header: http.Header{"Accept": {"application/json"}, "Keep-Alive": nil, "Authorization": nil},
 	}
-	if text, is := q.body.(json.RawMessage); is { // as it stands, also what is no JSON
+	if text, is := q.body.(json.RawMessage); is { // verbatim, even if it is no JSON
 		call.Body = text
 	} else if q.body != nil {
 		call.Body = jsonvalue.Encode(q.body)
@@ -111,21 +111,20 @@ func (r *run) send(ctx context.Context, check string, q request) (*answer, error
 		a.json, _ = reply.JSON()
 		return a, nil
 	}
-	// What never came to its end is no answer: neither its status nor its headers
-	// show anything.
+	// An answer that never ended is no answer: neither its status nor its headers show anything.
 	lost := *reply
 	lost.Status, lost.Header = 0, http.Header{}
 	a.Reply = &lost
 	return a, nil
 }
 
-// accepted reports whether a call did what it was asked to.
+// accepted reports whether a call was carried out.
 func accepted(a *answer) bool {
 	return a.OK() && a.Status < http.StatusMultipleChoices && a.text("status") != "error"
 }
 
-// refused reports whether a service has seen what is wrong with a call. A fault of
-// the service is no refusal, and which status it gives is not shown (spec 7.1).
+// refused reports whether a service has seen the fault of a call. A fault of the service is no
+// refusal, and which status it gives is not shown (spec 7.1).
 func refused(a *answer) bool {
 	return a.OK() && a.Status < http.StatusInternalServerError &&
 		(a.Status >= http.StatusBadRequest || a.text("status") == "error" || a.text("status") == "not_found")

@@ -40,7 +40,7 @@ type Caller struct {
 	callerMemory
 }
 
-// callerMemory is what later calls are compared with.
+// callerMemory is compared with later calls.
 type callerMemory struct {
 	seed    maphash.Seed
 	ids     map[uint64]*endpoint.Call
@@ -53,10 +53,10 @@ type callerMemory struct {
 	rests   map[string]rest  // by credentials
 }
 
-// rest is a time without calls that an answer has asked for.
+// rest is a time without calls that an answer has requested.
 type rest struct{ from, to time.Time }
 
-// callerRule is a check with what is shown to its claims.
+// callerRule is a check with the calls that its claims see.
 type callerRule struct {
 	watched *engine.Watched
 	sc      *scenario
@@ -134,7 +134,7 @@ func (j *Caller) rule(id string, judge func(r *callerRule, c *endpoint.Call) boo
 	return r
 }
 
-// prepare lists what is judged.
+// prepare lists the judged rules.
 func (j *Caller) prepare() {
 	one := func(id string, takes func(c *endpoint.Call) bool, claims ...string) {
 		j.rule(id, func(r *callerRule, c *endpoint.Call) bool {
@@ -225,8 +225,8 @@ func (j *Caller) Observe(x *wire.Sight, status int) []string {
 	return broken
 }
 
-// addBatch keeps a batch beside those of its run. A speed is asked for at the start of a
-// run, and holds for that run.
+// addBatch adds a batch to those of its run. The service requests a speed at the start of a run,
+// and it holds for that run.
 func (j *Caller) addBatch(c *endpoint.Call) {
 	kept := j.batches[syncOf(c)]
 	if kept == nil {

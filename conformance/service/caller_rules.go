@@ -33,7 +33,7 @@ func (j *Caller) repeatedID(r *callerRule, c *endpoint.Call) bool {
 	return r.judgeBy(r.sc.idsAreUnique)
 }
 
-// appended looks for a call whose method stands behind the URL of the connection.
+// appended looks for a call whose method comes after the URL of the connection.
 func (j *Caller) appended(r *callerRule, c *endpoint.Call) bool {
 	if c.Method == "" {
 		return false
@@ -47,8 +47,8 @@ func (j *Caller) appended(r *callerRule, c *endpoint.Call) bool {
 	return r.judgeBy(r.sc.callsGoToURL)
 }
 
-// identified says which record of a batch has no identifier, or that of another one. That
-// a later batch brings a record again is no mistake: it may be a retry.
+// identified returns which record of a batch has no identifier, or that of another one. That a
+// later batch brings a record again is no mistake: it may be a retry.
 func identified(c *endpoint.Call) (expected, actual string) {
 	active := activeIdentifiers(c)
 	if len(active) != 1 {
@@ -69,8 +69,8 @@ func identified(c *endpoint.Call) (expected, actual string) {
 	return "", ""
 }
 
-// speedNotAsked looks at the first batch of each run. That of a run that had begun
-// before anything was seen is not judged.
+// speedNotAsked looks at the first batch of each run. That of a run that had started before
+// anything was seen is not judged.
 func (j *Caller) speedNotAsked(r *callerRule, c *endpoint.Call) bool {
 	run := jsonvalue.Raw(c.Param("sync_plan", "sync_run_id"))
 	if c.Method != rpc.MethodSyncBatch || j.runs[run] {
@@ -143,8 +143,8 @@ func (j *Caller) endOf(ring *ring) {
 	}
 }
 
-// limited looks at the latest calls, now and then, for more within a second than the
-// endpoint names. Where answers name several limits, nothing is said.
+// limited looks at the latest calls, now and then, for more within a second than the endpoint
+// names. Where answers name several limits, it reports nothing.
 func (j *Caller) limited(r *callerRule, c *endpoint.Call) bool {
 	j.recent.late = j.recent.added%32 != 0
 	return !j.recent.late && j.limitedAt(r, c)

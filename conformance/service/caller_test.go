@@ -82,8 +82,8 @@ func blamed(t *testing.T, calls []seen) map[string]bool {
 	return broken
 }
 
-// TestCallerIsBlamedForTheSpeedOfOneRun: 40 records a second are allowed. A speed is asked
-// for at the start of a run, so that runs which follow each other are not added up.
+// TestCallerIsBlamedForTheSpeedOfOneRun: 40 records a second are allowed. A speed is requested at
+// the start of a run, so that runs which follow each other are not added up.
 func TestCallerIsBlamedForTheSpeedOfOneRun(t *testing.T) {
 	batches := func(runs ...int) []seen {
 		calls := []seen{{peer: "a", lasts: 1}}
@@ -146,8 +146,8 @@ func TestACallThatItsCallerGaveUpIsOver(t *testing.T) {
 	}
 }
 
-// TestNoCallerObeysWhatItDidNotRead: who has given a call up does not know that its
-// response, which came later, asks for a rest.
+// TestNoCallerObeysWhatItDidNotRead: a caller that has given a call up does not know that its
+// response, which came later, requests a rest.
 func TestNoCallerObeysWhatItDidNotRead(t *testing.T) {
 	for left, broken := range map[int]bool{0: true, 500: false} {
 		calls := []seen{{peer: "a", lasts: 1000, left: left, rest: 30}, {peer: "b", came: 5000, lasts: 1}}

@@ -26,8 +26,8 @@ func (b *bench) post(t *testing.T, path, body string) {
 	require.Less(t, resp.StatusCode, 300)
 }
 
-// TestCleanAfterAKill: what a killed run leaves is found by the names that its
-// journal announces, and nothing else is touched.
+// TestCleanAfterAKill: the names in its journal lead to what a killed run leaves, and nothing else
+// is touched.
 func TestCleanAfterAKill(t *testing.T) {
 	b := serve(t)
 	b.opts.Journal = filepath.Join(t.TempDir(), "run.ndjson")
@@ -49,7 +49,7 @@ func TestCleanAfterAKill(t *testing.T) {
 	require.Zero(t, again.Cleaned, "the sources of others stay")
 }
 
-// TestPlanSendsNothing: a plan needs no service, and says what is missing.
+// TestPlanSendsNothing: a plan needs no service, and reports what is missing.
 func TestPlanSendsNothing(t *testing.T) {
 	o := service.Options{Options: conformance.Options{Seed: 1}, NewSimulator: simulator, Listen: listen}
 	p, err := service.Plan(service.Target{BaseURL: "http://127.0.0.1:1/api/v1", WorkspaceAPIKey: "k"}, o)

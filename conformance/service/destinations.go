@@ -24,18 +24,18 @@ type destination struct {
 	id   int64
 	name string
 	url  string // as the service knows it
-	// origin is what stands before the path of url.
+	// origin is the part of url before its path.
 	origin string
 
 	faults *recordFaults // how it answers records; nil: well
 	times  sync.Map      // of calls by their numbers, by the service's clock, where they are noted
 }
 
-// connecting says what is special about a connection. The zero value is an
-// ordinary one to the ordinary simulator.
+// connecting holds the special settings of a connection. The zero value is an ordinary one to the
+// ordinary simulator.
 type connecting struct {
 	sim         SimulatorConfig
-	credentials map[string]any // beside or in place of api_version and webhook_url
+	credentials map[string]any // in addition to or in place of api_version and webhook_url
 	suffix      string         // of the URL, such as "/deep/path?key=value"
 	twist       endpoint.Twist // of what it answers by itself
 }
@@ -173,7 +173,7 @@ func (t *tested) passed() bool {
 	return t.a.Status < 300 && well
 }
 
-// message is everything that the service says about the test.
+// message is all text of the service about the test.
 func (t *tested) message() string {
 	if t.a.Status >= 300 {
 		return string(t.a.Body)
@@ -182,12 +182,12 @@ func (t *tested) message() string {
 	return strings.Join(lists.Of(steps, func(s *wire.Node) string { return jsonvalue.Text(s.Get("error", "message")) }), "; ")
 }
 
-// triesConnecting makes a destination and a connection, whatever the service says of it.
+// triesConnecting creates a destination and a connection, whatever the service reports about it.
 func (sc *scenario) triesConnecting(c connecting) {
 	sc.triesConnectionTo(sc.place(c), c.credentials)
 }
 
-// triesConnectionTo makes a connection to a destination that stands.
+// triesConnectionTo creates a connection to an existing destination.
 func (sc *scenario) triesConnectionTo(d *destination, credentials map[string]any) {
 	sc.dest, sc.skippedCalls = d, 0
 	// The answer may wait for that of the destination.
@@ -232,7 +232,7 @@ func (r *run) reach(ctx context.Context) (problem, fix string) {
 		if _, err = r.send(ctx, "", request{method: "GET", path: made.at() + "/objects"}); err != nil {
 			return err.Error(), ""
 		}
-		_ = pause.For(ctx, between) // the next call says that the run has ended
+		_ = pause.For(ctx, between) // the next call reports that the run has ended
 	}
 	if len(d.Seen("")) == 0 {
 		stated := ""

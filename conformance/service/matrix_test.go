@@ -15,8 +15,8 @@ import (
 	"github.com/destkit/destkit/server/testdata/violation"
 )
 
-// smoke are the checks that every violation is judged with beside those of its
-// area: they show that the rest still works.
+// smoke are the checks that judge every violation besides those of its area: they show that the
+// rest still works.
 var smoke = []string{"TOK-008", "CALL-001", "CALL-002"}
 
 var update = flag.Bool("update", false, "write docs/evidence/service-kill-matrix.md and docs/evidence/service-sentences.md")
@@ -28,8 +28,8 @@ check that it is named for must detect it: FAIL, or WARN where the profile does 
 The table lists, with the reason, what else the same behaviour breaks in its area; the test compares
 it exactly. ` + "`make docs`" + ` writes this page.`
 
-// TestServiceKillMatrix breaks one rule at a time: the named check fails, what
-// else trips is listed with its reason, and nothing more.
+// TestServiceKillMatrix breaks one rule at a time: the named check fails, the other checks that
+// trip are listed with a reason, and nothing more.
 func TestServiceKillMatrix(t *testing.T) {
 	table := &matrixtest.KillTable{}
 	t.Cleanup(func() {
@@ -113,7 +113,7 @@ func TestEveryCheckIsKilled(t *testing.T) {
 	}
 }
 
-// explain prints what is not green.
+// explain prints the results that are not green.
 func explain(r *conformance.Report) string {
 	var b strings.Builder
 	b.WriteString(r.Summary + "\n")

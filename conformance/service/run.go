@@ -53,14 +53,14 @@ func newRun(target Target, opts *Options) (*run, error) {
 		return nil, err
 	}
 	if opts.NewSimulator == nil || opts.Listen == nil {
-		return nil, usage("a service is judged with a simulator and something that listens: both are missing")
+		return nil, conformance.Usage("a service is judged with a simulator and something that listens: both are missing")
 	}
 	switch opts.Dialect {
 	case "":
 		opts.Dialect = dialectSpec
 	case dialectSpec, dialectLive:
 	default:
-		return nil, usage(fmt.Sprintf("unknown dialect %q: use spec or live", opts.Dialect))
+		return nil, conformance.Usage("unknown dialect %q: use spec or live", opts.Dialect)
 	}
 	if opts.Timeout == 0 {
 		opts.Timeout = defaultTimeout
@@ -80,7 +80,7 @@ func newRun(target Target, opts *Options) (*run, error) {
 		TLS: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: target.Roots},
 	})
 	if err != nil {
-		return nil, usage(r.secrets.String(err.Error()))
+		return nil, conformance.Usage("%s", r.secrets.String(err.Error()))
 	}
 	r.endpoints = endpoint.NewServer(r.secrets)
 	return r, nil
@@ -92,7 +92,7 @@ func (r *run) openJournal(report *conformance.Report) (err error) {
 	if r.opts.Journal == "" {
 		r.journal = journal.Memory(header)
 	} else if r.journal, err = journal.Create(r.opts.Journal, header); err != nil {
-		return usage(err.Error())
+		return conformance.Usage("%s", err.Error())
 	}
 	return r.announce("run")
 }
@@ -118,7 +118,7 @@ func (r *run) suite() *engine.Suite {
 	return &engine.Suite{
 		Name: conformance.SuiteService, Target: r.target.BaseURL, Catalogue: catalogue(), Steps: steps(), Secrets: r.secrets,
 		Permitted: r.permitted, Known: r.known,
-		// Where no one moves a clock those that wait disturb no others.
+		// Where nothing moves a clock, those that wait disturb no others.
 		Waits: func(c *conformance.Check) bool { return r.waitReason(c) != "" },
 		Stages: engine.Stages{
 			Open:   r.open,
@@ -141,8 +141,8 @@ var catalogue = sync.OnceValue(func() *conformance.Catalogue {
 	return c
 })
 
-// differences says of every named difference of the live dialect what became of it, also
-// of those that no check demands a form of.
+// differences reports what became of every named difference of the live dialect, including those
+// whose form no check demands.
 func (r *run) differences(report *conformance.Report) {
 	if r.opts.Dialect != dialectLive {
 		return
@@ -200,7 +200,7 @@ func (r *run) open(ctx context.Context, report *conformance.Report, _ []*conform
 	}
 	first, err := r.send(ctx, "", request{method: "GET", path: "/syncs?per_page=1", as: asWorkspace})
 	switch {
-	case err != nil: // the run has ended; the report says so
+	case err != nil: // the run has ended; the report has the reason
 	case !first.OK() && first.Status == 0:
 		message, fix := noResponse(first.Err, r.base.Host)
 		problem("unreachable", message, fix)
@@ -209,7 +209,7 @@ func (r *run) open(ctx context.Context, report *conformance.Report, _ []*conform
 	case !first.OK() || first.json == nil:
 		problem("no-api", "the service answers "+first.short()+", and that is no JSON", "check the base URL: it is what stands before /syncs")
 	case r.key != "" && (first.Status == http.StatusUnauthorized || first.Status == http.StatusForbidden):
-		return false, usage(fmt.Sprintf("the service refuses DESTKIT_WORKSPACE_API_KEY (HTTP %d): it must be the API key of a workspace, no personal access token", first.Status))
+		return false, conformance.Usage("the service refuses DESTKIT_WORKSPACE_API_KEY (HTTP %d): it must be the API key of a workspace, no personal access token", first.Status)
 	default:
 		message, fix := r.prepare(ctx)
 		if message == "" {
@@ -238,8 +238,8 @@ func (r *run) finish(ctx context.Context, report *conformance.Report, _ bool) {
 	_, report.Tier = r.clock()
 }
 
-// clock says how checks about time are judged, and how much could be looked at: with the
-// clock everything.
+// clock returns how checks about time are judged, and how much could be looked at: with the clock
+// everything.
 func (r *run) clock() (whose string, looked conformance.Tier) {
 	switch {
 	case r.target.ControlURL != "":
@@ -250,12 +250,12 @@ func (r *run) clock() (whose string, looked conformance.Tier) {
 	return "untouched", conformance.TierResults
 }
 
-// noResponse says why the first call got no response, and what to do.
+// noResponse explains why the first call got no response, and what to do.
 func noResponse(err error, host string) (message, fix string) {
 	message, fix = "no HTTP response from the service: ", "check the base URL, that the service runs, and that this machine may reach it"
 	cause := unreached.Of(err, "service", host)
 	if _, other := errors.AsType[tls.RecordHeaderError](err); other {
-		return cause.What, cause.Fix // the scheme says it all
+		return cause.What, cause.Fix // the scheme explains it
 	}
 	if cause.What != "" {
 		return message + cause.What, cause.Fix

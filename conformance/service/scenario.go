@@ -101,15 +101,15 @@ type scenario struct {
 	*engine.Findings
 	ctx context.Context
 
-	// key, source and pat shadow those of the run where the scenario has a
-	// workspace or an organization of its own.
+	// key, source and pat shadow those of the run where the scenario has a separate workspace or
+	// organization.
 	key, pat string
 	source   int64
 
 	dest   *destination      // the latest
-	next   nextSync          // what the next sync is made from
+	next   nextSync          // the next sync
 	before map[string]*view  // by kind: the latest one of what has changed since
-	words  map[string]string // what stands for {word} in the texts of the scenario
+	words  map[string]string // replacements of {word} in the texts of the scenario
 	belongings
 	sightings
 }
@@ -149,8 +149,8 @@ func newScenario(ctx context.Context, r *run, found *engine.Findings) *scenario 
 	}
 }
 
-// end undoes what the scenario began, the latest first, also when the run was
-// interrupted. What cannot be deleted is tried again at the end of the run.
+// end undoes the actions of the scenario, the latest first, also when the run was interrupted. The
+// end of the run tries again to delete leftovers.
 func (sc *scenario) end() error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(sc.ctx), callTimeout)
 	defer cancel()
@@ -236,7 +236,7 @@ func (sc *scenario) expectCall(is bool, expected, actual string, where ...*endpo
 	}
 }
 
-// exchangeOf is a call of the service as it stands in a report.
+// exchangeOf is a call of the service in the form of a report.
 func (sc *scenario) exchangeOf(c *endpoint.Call) conformance.Exchange {
 	return c.Exchange(sc.Check().ID, int(sc.numbers.Add(1)))
 }

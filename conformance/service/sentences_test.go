@@ -46,8 +46,7 @@ func loadSentences(t *testing.T) *sentences {
 // be seen from outside.
 var mustBeJudged = regexp.MustCompile(`\d|(?i:\bheader\b|\bstatus\b)`)
 
-// TestSentences holds the map whole: every sentence that binds a service is
-// judged, or it is said why it cannot be.
+// TestSentences: every sentence that binds a service is judged, or has a reason why it cannot be.
 func TestSentences(t *testing.T) {
 	cat := catalogueOf(t, conformance.SuiteService)
 	named, binding, excluded := map[string]bool{}, 0, 0

@@ -21,7 +21,7 @@ import (
 	"github.com/destkit/destkit/server/testdata/violation"
 )
 
-// bench is one service with what it is judged with.
+// bench is one service with its test equipment.
 type bench struct {
 	target service.Target
 	opts   service.Options

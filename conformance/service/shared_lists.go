@@ -8,7 +8,7 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
-// listing is a list of the API with things that no one else adds to.
+// listing is a list of the API that only its scenario adds to.
 type listing struct {
 	path string
 	as   identity
@@ -29,7 +29,7 @@ type sharedLists struct {
 	lists    []listing
 }
 
-// How many things stand in the lists: objects beyond the largest page.
+// How many things the lists hold: objects beyond the largest page.
 const (
 	thingsPerList  = 5
 	objectsPerList = 104
@@ -71,8 +71,8 @@ func listOf(path string, things int, create func() int64) listing {
 	return l
 }
 
-// userList goes into an organization with several users, where that can be
-// made, and else into a workspace of its own.
+// userList uses an organization with several users, where one can be created, and else a separate
+// workspace.
 func (sc *scenario) userList() listing {
 	if sc.target.ControlURL == "" {
 		sc.ownWorkspace()
@@ -84,8 +84,8 @@ func (sc *scenario) userList() listing {
 	return users
 }
 
-// objectList makes a destination with many objects, in a workspace of its
-// own: a list of destinations shows all their objects.
+// objectList creates a destination with many objects, in a separate workspace: a list of
+// destinations shows all their objects.
 func (sc *scenario) objectList() listing {
 	_, key := sc.newWorkspace(nil)
 	usual := sc.key
@@ -100,7 +100,7 @@ func (sc *scenario) objectList() listing {
 	return listing{path: below("destinations", sc.connect(c).id, "/objects"), key: key, things: objectsPerList, exact: true}
 }
 
-// clear ends the scenario of the lists: what it made is deleted by the run.
+// clear ends the scenario of the lists: the run deletes what it created.
 func (s *sharedLists) clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

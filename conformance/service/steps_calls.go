@@ -19,9 +19,9 @@ import (
 	"github.com/destkit/destkit/internal/quantity"
 )
 
-// callSteps make calls of the API, and look at how they were answered; what they
-// name in braces is a thing of the scenario. They serve all areas, FLT, the form of answers
-// and refused calls (spec 2, 4, 7.1), and DEP, other addresses (spec 9).
+// callSteps make calls of the API, and look at how they were answered; what they name in braces is
+// a thing of the scenario. They serve all areas, FLT, the form of answers and refused calls (spec
+// 2, 4, 7.1), and DEP, other addresses (spec 9).
 var callSteps = []step{
 	{`^a client makes each call with ((?:its own|no) token|the workspace API key|the personal access token)(?: and the Content-Type "([^"]*)")?:$`,
 		(*scenario).callsEach},
@@ -104,7 +104,7 @@ var callSteps = []step{
 			sc.expect(!strings.Contains(string(a.Body), text), "an answer without "+text, a.short(), a)
 		})
 	}},
-	// A page of the same host may well stand at such an address.
+	// A page of the same host may well have such an address.
 	{`^none of them answers as the API$`, func(sc *scenario) error {
 		return sc.eachAnswer("address", func(a *answer) {
 			sc.expect(!a.OK() || a.Status >= 300 || !a.at("pagination").Is(wire.Object), "no list of syncs at "+a.request.path, a.short(), a)
@@ -121,7 +121,7 @@ var callSteps = []step{
 		}
 		return sc.heldBy(len(sc.batch), "call")
 	}},
-	// What stands in the first hundred twice is as wrong as what is missing (spec 2.1).
+	// A record that is twice in the first hundred is as wrong as a missing one (spec 2.1).
 	{`^the list "([^"]+)" shows "([^"]+)" (once|nowhere)$`, func(sc *scenario, path, what, how string) error {
 		path, text := sc.filled(path), sc.filled(what)
 		a := sc.must(request{method: "GET", path: path + "?per_page=100", as: whoseIs(path)})
@@ -152,8 +152,8 @@ const ownToken = "its own token"
 
 var snakeCase = regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`)
 
-// answerClaims are what can be said of each answer. Let in is whatever the token was not
-// refused for. A status may be an integer: errors have one in the live dialect.
+// answerClaims are the claims about each answer. Let in is whatever the token was not refused for.
+// A status may be an integer: errors have one in the live dialect.
 var answerClaims = map[string]func(*answer) bool{
 	"is answered":                     func(a *answer) bool { return a.Status < 300 },
 	"is let in":                       func(a *answer) bool { return !forbidden(a) && a.Status < 500 },
@@ -168,8 +168,8 @@ func forbidden(a *answer) bool {
 	return a.Status == http.StatusUnauthorized || a.Status == http.StatusForbidden
 }
 
-// madeBy notes what a call has made, when its answer says so: also what was
-// made against the rule is deleted. An invitation to a workspace goes with it.
+// madeBy notes what a call has created, according to its answer: also what was created against the
+// rule is deleted. An invitation to a workspace goes with it.
 func (sc *scenario) madeBy(a *answer) {
 	id := a.id("data", "id")
 	if a.request.method != http.MethodPost || !a.OK() || a.Status >= 300 || id == 0 {
@@ -220,7 +220,7 @@ func (sc *scenario) callsEach(who, contentType string, calls *engine.Table) {
 	sc.batch = all
 }
 
-// whoseIs tells which token an endpoint takes (spec 5.1).
+// whoseIs returns which token an endpoint takes (spec 5.1).
 func whoseIs(path string) identity {
 	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	first, _, _ = strings.Cut(first, "?")

@@ -70,8 +70,8 @@ var destinationSteps = []step{
 		sc.brokenCall("a call of test_connection", others+" of other methods", calls[len(calls)-1])
 		return sc.Held()
 	}},
-	// Its port has nothing that listens: what the service would have sent stands in its list of
-	// deliveries. Lifecycle webhooks are an extension: without them there is less to look at.
+	// Nothing listens at its port: its list of deliveries has what the service would have sent.
+	// Lifecycle webhooks are an extension: without them there is less to look at.
 	{`^a webhook with every event$`, func(sc *scenario) {
 		sc.madeBy(sc.call(request{method: "POST", path: "/webhooks", body: map[string]any{
 			"name": sc.called("webhook"), "endpoint": "https://127.0.0.1:1/zz-conf",
@@ -177,15 +177,15 @@ func (sc *scenario) pages(path string, see func(*answer, *wire.Node)) []*answer 
 	return all
 }
 
-// looksInEveryWay fetches, lists and saves: what stands in the answer to an
-// update only (spec 2.2) is in the last one.
+// looksInEveryWay fetches, lists and saves: what only the answer to an update has (spec 2.2) is in
+// the last one.
 func (sc *scenario) looksInEveryWay() {
 	sc.looksAtDestination("fetches")
 	sc.looksAtDestination("lists")
 	sc.sends(`{"name":"{given}"}`)
 }
 
-// updatesDestination changes the connection; what it looked like is forgotten.
+// updatesDestination changes the connection, and forgets how it looked.
 func (sc *scenario) updatesDestination(change string) {
 	sc.anew("destination")
 	sc.sends(change)
@@ -199,8 +199,8 @@ func (sc *scenario) sends(change string) {
 	sc.shows("destination", "update", a, a.at("data"))
 }
 
-// looksAtAll reads every place where an error of a call may end up, also what only a
-// stand-in shows: e-mails, webhooks, the log of requests and the way of a record.
+// looksAtAll reads every place where an error of a call may end up, also what only a stand-in
+// shows: e-mails, webhooks, the log of requests and the way of a record.
 func (sc *scenario) looksAtAll() {
 	sc.looksInEveryWay()
 	s := sc.latest()
@@ -249,12 +249,12 @@ func (sc *scenario) trusted() *endpoint.Authority {
 	return sc.trust.authority
 }
 
-// connectsWith connects a destination behind a listener of its own, whose certificate is
-// signed by the authority of the run.
+// connectsWith connects a destination behind a separate listener, whose certificate is signed by
+// the authority of the run.
 func (sc *scenario) connectsWith(how string) {
 	by := sc.trusted()
 	sc.certificate = &endpoint.Shown{}
-	// The address is known only when it listens; until then no one comes.
+	// The address is known only when it listens; until then there are no calls.
 	first, err := by.Issue("localhost", endpoint.Properties{})
 	stop(err)
 	address, closeListener, err := sc.opts.Listen(sc.certificate.TLSConfig(first), sc.endpoints)
@@ -271,7 +271,7 @@ func (sc *scenario) connectsWith(how string) {
 	shown, err := by.Issue(host, endpoint.Properties{SelfSigned: how == "self-signed"})
 	stop(err)
 	sc.certificate.Store(shown)
-	// Every call needs a handshake of its own, and so meets what is shown then.
+	// Every call needs a separate handshake, and so meets the current certificate.
 	d := sc.place(connecting{twist: func(_ *endpoint.Call, r *endpoint.Reply) { r.AddHeader("Connection", "close") }})
 	d.origin = originOf(address)
 	d.url = strings.TrimRight(address, "/") + "/" + d.name

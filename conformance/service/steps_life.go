@@ -107,7 +107,7 @@ var lifeSteps = []step{
 		return sc.HeldBy("%s before", quantity.Count(before, "batch"))
 	}},
 
-	// spec 2.14: with its own notification_emails no one else's e-mails are looked at.
+	// spec 2.14: it has its own notification_emails, so that the scenario reads no other mailbox.
 	{`^a workspace whose notices go to (\d+) address(?:es)?$`, func(sc *scenario, addresses int) {
 		sc.noticed = nil
 		for range addresses {
@@ -163,8 +163,8 @@ func (sc *scenario) runsOf() ([]*wire.Node, *answer) {
 	return jsonvalue.Items(a.at("data")), a
 }
 
-// It is not said when a service has nothing left to do that has no control API: a run
-// that follows another one comes within a while, and is waited for a few times.
+// A service without a control API does not report when it has nothing left to do: a run that
+// follows another one comes within a while, and the scenario waits for it a few times.
 const (
 	aWhile   = 5 * time.Second
 	fewTimes = 6

@@ -91,7 +91,7 @@ var listSteps = []step{
 			}
 		}
 		mustSee(found, "no list had records")
-		// A list of unknown length has to agree with what is on its pages.
+		// A list of unknown length must agree with its pages.
 		if member == "total_records" {
 			sc.totalsAgree(all)
 		}
@@ -161,7 +161,7 @@ const maxPages = 60
 type reading struct {
 	*answer
 	list listing
-	page int // as asked for; 1 when nothing was
+	page int // as requested; 1 when not set
 	size int // likewise, within the limits
 }
 
@@ -174,7 +174,7 @@ func (r reading) number(member string) (int, bool) {
 	return int(n), ok
 }
 
-// total is how many records the list has: known, or as it says itself.
+// total is how many records the list has: known, or by its own count.
 func (r reading) total() int {
 	if r.list.exact {
 		return r.list.things
@@ -183,7 +183,7 @@ func (r reading) total() int {
 	return n
 }
 
-// expected is a member of pagination as JSON text; "" where nothing is asked.
+// expected is a member of pagination as JSON text; "" where nothing is expected.
 func (r reading) expected(member string) string {
 	total := r.total()
 	last := (total + r.size - 1) / r.size
@@ -266,7 +266,7 @@ func sequences(all []reading) []*sequence {
 
 func (s *sequence) identities() []string { return lists.Of(s.records, identityOf) }
 
-// identityOf a record: kinds without an id have a name of their own.
+// identityOf a record is its id, or its name for kinds without one.
 func identityOf(record *wire.Node) string {
 	for _, name := range []string{"id", "full_name", "service_name"} {
 		if n := record.Get(name); n != nil {
@@ -276,7 +276,7 @@ func identityOf(record *wire.Node) string {
 	return ""
 }
 
-// createdAt are the times of creation as far as records tell them.
+// createdAt are the times of creation as far as records have them.
 func (s *sequence) createdAt() []time.Time {
 	moments := lists.Of(s.records, func(r *wire.Node) time.Time { return momentOf(r.Get("created_at")) })
 	return slices.DeleteFunc(moments, time.Time.IsZero)

@@ -61,7 +61,7 @@ var objectSteps = []step{
 		}
 		stop(engine.NotRun("", "no destination with such an object (%s) can be made here", kind))
 	}},
-	// Each fetch gives 200 and the object that was asked for.
+	// Each fetch gives 200 and the requested object.
 	{`^every object of the list is found under its full_name$`, func(sc *scenario) error {
 		found := 0
 		for _, v := range sc.shown("destination object") {
@@ -76,7 +76,7 @@ var objectSteps = []step{
 		mustSee(found, "no object was fetched by its name")
 		return sc.heldBy(found, "object")
 	}},
-	// What is shown after an update only (spec 2.3) does not count.
+	// Members that appear after an update only (spec 2.3) do not count.
 	{`^an object is the same wherever it is shown$`, func(sc *scenario) error {
 		first, compared := map[string]*view{}, 0
 		for _, v := range sc.looked("destination object") {
@@ -96,7 +96,7 @@ var objectSteps = []step{
 		mustSee(compared, "every object was seen once only")
 		return sc.heldBy(compared, "comparison")
 	}},
-	// spec 2.4: what the definitions say about themselves.
+	// spec 2.4: what the definitions declare about themselves.
 	{`^every (default|dropdown|definition) of the advanced configuration agrees with its (?:type|values|map)$`,
 		func(sc *scenario, what string) error {
 			shown := lists.Where(sc.looked("advanced configuration field"), func(v *view) bool {
@@ -123,7 +123,7 @@ var objectSteps = []step{
 		}},
 }
 
-// updateOnly stand in the answer to an update (spec 2.3).
+// updateOnly are only in the answer to an update (spec 2.3).
 var updateOnly = []string{"primary_identifier_mapping_attributes", "supported_custom_field_types", "is_audience_destination"}
 
 // everyAnswer is what each look has to show; the order of lists does not count.
@@ -138,8 +138,8 @@ func everyAnswer(n *wire.Node) map[string]any {
 	return members
 }
 
-// emulatedOnes connects applications that the service emulates itself, which have what no
-// custom destination has, with credentials made from what it says about them.
+// emulatedOnes connects applications that the service emulates itself, which have what no custom
+// destination has, with credentials made from their description.
 func (sc *scenario) emulatedOnes() {
 	var types []*wire.Node
 	sc.pages("/connectors", func(_ *answer, n *wire.Node) { types = append(types, n) })
@@ -178,7 +178,7 @@ func invented(fields *wire.Node) map[string]any {
 	return credentials
 }
 
-// objectKinds are the objects that a scenario may ask for, and how they are known.
+// objectKinds are the objects that a scenario can name, and how they are recognised.
 var objectKinds = map[string]func(object *wire.Node) bool{
 	"field ordering": func(o *wire.Node) bool { return isTrue(o.Get("supports_field_ordering")) && len(keyFields(o)) > 0 },
 	"append":         func(o *wire.Node) bool { return offers(o, "append") && len(keyFields(o)) > 0 },

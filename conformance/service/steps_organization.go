@@ -22,7 +22,7 @@ var organizationSteps = []step{
 			sc.says(word, id)
 		}
 	}},
-	// It stands beside that of the scenario; its workspace is {foreign_workspace}.
+	// It exists in addition to that of the scenario; its workspace is {foreign_workspace}.
 	{`^another organization with a workspace$`, func(sc *scenario) {
 		pat, key, source, words := sc.pat, sc.key, sc.source, maps.Clone(sc.words)
 		sc.ownOrganization()
@@ -51,7 +51,7 @@ var organizationSteps = []step{
 	}},
 }
 
-// needsOrganization says that a check lacks the personal access token.
+// needsOrganization reports that a check lacks the personal access token.
 func (sc *scenario) needsOrganization() {
 	if sc.pat == "" {
 		stop(engine.NotRun("DESTKIT_PERSONAL_ACCESS_TOKEN", "needs a personal access token: set DESTKIT_PERSONAL_ACCESS_TOKEN"))

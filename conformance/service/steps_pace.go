@@ -221,8 +221,7 @@ func (sc *scenario) notDenser(limit int, noun string, n int, within []*endpoint.
 	sc.brokenCall(expected, fmt.Sprintf("%s within %s", quantity.Count(n, noun), lasting), within...)
 }
 
-// places are how many batches of all syncs the destination takes at once; 1 of
-// one that was not asked.
+// places are how many batches of all syncs the destination takes at once; 1 if it got no query.
 func (sc *scenario) places() int {
 	places := 0
 	for _, c := range sc.dest.Seen(rpc.MethodGetSyncSpeed) {
@@ -234,12 +233,12 @@ func (sc *scenario) places() int {
 	return max(places, 1)
 }
 
-// A limit of a second is judged over less than one: between the service and the
-// destination calls may be held up, and then come closer together than they
-// were sent. So what is up to a quarter too fast for long is not seen.
+// A limit of a second is judged over less than one: between the service and the destination calls
+// may be held up, and then come closer together than they were sent. So a rate that is up to a
+// quarter too fast for long is not seen.
 const judgedSecond = 800 * time.Millisecond
 
-// enough ends a claim undecided where too few came to tell.
+// enough ends a claim undecided where too few came.
 func enough(n, least int, of string) {
 	if n < least {
 		undecided("only %d %s came: that is not enough to tell", n, of)

@@ -25,7 +25,7 @@ var planningSteps = []step{
 	{`^the connection test says "([^"]*)"$`, func(sc *scenario, text string) error {
 		return sc.eachTest(fmt.Sprintf("a message with %q", text), func(t *tested) bool { return containsFold(t.message(), text) })
 	}},
-	// spec 2.9: what the API says of a failed run.
+	// spec 2.9: what the API reports about a failed run.
 	{`^the run says "([^"]*)"$`, func(sc *scenario, text string) error {
 		a := sc.latestRun()
 		said := a.text("data", "error_code") + " " + a.text("data", "error_message") + " " + a.text("data", "error_detail")
@@ -70,13 +70,13 @@ var planningSteps = []step{
 				sc.Proof("GET %s", a.request.path)
 				return nil
 			}
-			// The first reading may be what makes the service ask anew.
+			// The first reading may be what makes the service query again.
 			sc.sleep(lookAgain)
 		}
 		sc.broken(fmt.Sprintf("the field %q", name), a.short(), a)
 		return sc.Held()
 	}},
-	// What counts are the calls between the last batch of a run and the first of the next.
+	// Only the calls between the last batch of a run and the first of the next count.
 	{`^no run but the first calls "([^"]*)" before its first batch$`, func(sc *scenario, list string) error {
 		run, before, runs := "", 0, 0
 		for _, b := range sc.dest.Batches() {
@@ -148,16 +148,16 @@ func withOtherFields(body []byte, more bool, name string) []byte {
 	return jsonvalue.Encode(m)
 }
 
-// A refresh, and a cache that is filled beside a call, have a moment to end.
+// A refresh, and a cache that is filled during a call, have a moment to end.
 const (
 	lookAgain = 50 * time.Millisecond
 	looks     = 100
 	readings  = 6
 )
 
-// readObjects reads a table of objects: name, label, operations, fields (without any those
-// of the ordinary object), and whether fields are created on write. A field is its name and
-// type and what is true of it, as in "id:string:identifier:required".
+// readObjects reads a table of objects: name, label, operations, fields (without any those of the
+// ordinary object), and whether fields are created on write. A field is its name, its type and its
+// properties, as in "id:string:identifier:required".
 func readObjects(t *engine.Table) SimulatorConfig {
 	c := SimulatorConfig{Fields: map[string][]rpc.Field{}, Operations: map[string][]string{}}
 	for _, row := range engine.Rows(t)[1:] {

@@ -18,8 +18,8 @@ import (
 	"github.com/destkit/destkit/internal/quantity"
 )
 
-// recordSteps are for OPER and RTRY, operations and strategies (spec 4.2, 2.6) and what is
-// sent again (spec 7.2.4, 7.2.5): what runs send, and what the destination then holds.
+// recordSteps are for OPER and RTRY, operations and strategies (spec 4.2, 2.6) and records sent
+// again (spec 7.2.4, 7.2.5): what runs send, and what the destination then holds.
 var recordSteps = []step{
 	{`^a sync with operation "([a-z]+)"(?: and mirror_strategy "([a-z_]+)")? of$`,
 		func(sc *scenario, operation, strategy string, rows *engine.Table) {
@@ -167,7 +167,7 @@ func activeIdentifier(c *endpoint.Call) string {
 	return ""
 }
 
-// syncOf tells which sync a batch belongs to.
+// syncOf returns which sync a batch belongs to.
 func syncOf(c *endpoint.Call) string { return jsonvalue.Raw(c.Param("sync_plan", "sync_id")) }
 
 func operationOf(c *endpoint.Call) string { return jsonvalue.Text(c.Param("sync_plan", "operation")) }
@@ -206,8 +206,8 @@ func (sc *scenario) syncIs(what string) error {
 	return sc.HeldBy("HTTP %d", a.Status)
 }
 
-// runSends compares what a run sent with a table of operations and identifiers,
-// each of which has to come exactly as often as it stands there.
+// runSends compares what a run sent with a table of operations and identifiers, each of which must
+// come exactly as often as it is in the table.
 func (sc *scenario) runSends(run int, want *engine.Table) error {
 	got := unpack(sc.batchesOf(run))
 	var said []string

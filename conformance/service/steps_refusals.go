@@ -152,11 +152,10 @@ func isHeld(c *conformance.Check) bool {
 	return slices.ContainsFunc(c.Steps, func(step string) bool { return unanswered.MatchString(sentence(step)) })
 }
 
-// room is how much later than it is known to a request may be given up: whoever says
-// how long the service waits says its own deadline, and neither that nor the way to
-// here is exact. A request that is given up with more delay shows neither a service
-// that waits for ever nor one that keeps to what is known; the judge holds it for
-// as long again, so that an answer is never a matter of who was first.
+// room is how much later than the configured time the service may give a request up: the configured
+// value is its own deadline, and neither that nor the way to here is exact. A request that is given
+// up with more delay shows neither a service that waits for ever nor one that keeps to its
+// deadline; the judge holds it for as long again, so that an answer never depends on who was first.
 func room(known time.Duration) time.Duration { return known/3 + 500*time.Millisecond }
 
 // hold is how long a request stays without an answer.
@@ -197,8 +196,8 @@ func (sc *scenario) givenUp(method string) *endpoint.Call {
 	return calls[0]
 }
 
-// waitedOn reports whether the service did not give a call up that was held, although it
-// is known after how long it does; 0 is not known. What decides nothing is an error.
+// waitedOn reports whether the service did not give up a held call, although the time after which
+// it does is known; 0 is not known. An undecided case is an error.
 func waitedOn(c *endpoint.Call, known, held time.Duration) (bool, error) {
 	took := c.Ended.Sub(c.Came).Round(time.Millisecond)
 	switch {

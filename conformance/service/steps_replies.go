@@ -74,9 +74,9 @@ var replySteps = []step{
 // refusal is the message of every failure that is made up.
 const refusal = "zz-conf refuses this"
 
-// answered is a reply as it stands in a feature file: in words, or as a text, after
-// "HTTP 500" one that comes with that status. {id} is the id of the request as JSON,
-// {result} the simulator's own result.
+// answered is a reply as written in a feature file: in words, or as a text, after "HTTP 500" one
+// that comes with that status. {id} is the id of the request as JSON, {result} the simulator's own
+// result.
 func answered(text string, c *endpoint.Call) *endpoint.Reply {
 	text, failed := strings.CutPrefix(text, "HTTP 500")
 	switch {
@@ -151,8 +151,7 @@ func (sc *scenario) addFault(add func(*recordFaults)) {
 	add(m)
 }
 
-// batch lets the simulator store what is not refused, and makes the results of
-// the rest up.
+// batch lets the simulator store records that are not refused, and invents the results of the rest.
 func (m *recordFaults) batch(c *endpoint.Call, r *endpoint.Reply) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

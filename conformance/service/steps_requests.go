@@ -51,7 +51,7 @@ var requestSteps = []step{
 		want, looked := jsonvalue.Words(list), 0
 		for _, c := range calls {
 			if !c.JSON.Is(wire.Object) {
-				continue // what is no request at all is the business of another check
+				continue // another check judges a body that is no request
 			}
 			for _, at := range jsonvalue.ValuesAt(c.JSON, path) {
 				looked++
@@ -159,7 +159,7 @@ func (sc *scenario) received() []*endpoint.Call {
 	return calls
 }
 
-// anyMethod stands for all methods in a sentence.
+// anyMethod means all methods in a sentence.
 const anyMethod = "any"
 
 // receivedOf are the calls of one method, or of any.

@@ -19,8 +19,8 @@ import (
 	"github.com/destkit/destkit/internal/quantity"
 )
 
-// runSteps are for RUN, executions of syncs, and CNT, their counters (spec 2.9); what runs
-// show of their records is for RTRY, too (spec 7.2.4).
+// runSteps are for RUN, executions of syncs, and CNT, their counters (spec 2.9); what runs show of
+// their records is for RTRY, too (spec 7.2.4).
 var runSteps = []step{
 	{`^a sync of (\d+) records with operation "([a-z]+)"$`, (*scenario).aSync},
 	{`^the sync runs( with force_full_sync in the query)?$`, (*scenario).theSyncRuns},
@@ -117,9 +117,8 @@ func identifies(m map[string]any) map[string]any {
 	return m
 }
 
-// syncBody is the body of an ordinary sync of a dataset to the latest destination: the
-// columns go to the fields of the same names, the first is the identifier; it never runs by
-// itself and alerts no one.
+// syncBody is the body of an ordinary sync of a dataset to the latest destination: the columns go
+// to the fields of the same names, the first is the identifier; it never runs by itself or alerts.
 func (sc *scenario) syncBody(rows *dataset, operation string) map[string]any {
 	mappings := lists.Of(rows.table.columns, func(column string) map[string]any { return mapping(column, column) })
 	identifies(mappings[0])
@@ -176,9 +175,8 @@ func (sc *scenario) trigger(s *syncing, full bool) int64 {
 // over are the statuses of a run that has ended.
 var over = []string{"completed", "failed", "skipped", "canceled", "cancelled"}
 
-// runLimit bounds the real time of one run, and pollEvery how often it is asked
-// about; a backoff of the service is skipped where time can be moved. Who waits
-// for it side by side with others asks less often.
+// runLimit bounds the real time of one run, and pollEvery is how often it is queried; a backoff of
+// the service is skipped where time can be moved. Scenarios that wait in parallel query less often.
 const (
 	runLimit      = 60 * time.Second
 	pollEvery     = 5 * time.Millisecond

@@ -81,8 +81,8 @@ var sourceSteps = []step{
 	}},
 }
 
-// streams makes a source with topics; {stream} stands for it. Which types of sources
-// stream is published nowhere; where this one is unknown, topics cannot be judged.
+// streams creates a source with topics; {stream} names it. Which types of sources stream is
+// published nowhere; where this one is unknown, topics cannot be judged.
 func (sc *scenario) streams() {
 	a := sc.call(request{method: "POST", path: "/sources", body: map[string]any{
 		"connection": map[string]any{"name": sc.called("stream"), "type": "topic_log", "credentials": map[string]any{}},
@@ -119,7 +119,7 @@ func (sc *scenario) areStored(ids []string, t *engine.Table) error {
 // row is one row of a source by column. Values: string, json.Number, bool or nil.
 type row map[string]any
 
-// table is what a dataset is to give: columns in order, and rows.
+// table is the content of a dataset: columns in order, and rows.
 type table struct {
 	columns []string
 	rows    []row
@@ -154,7 +154,7 @@ func (sc *scenario) tableOf(t *engine.Table) table {
 	return table{columns: slices.Clone(engine.Rows(t)[0]), rows: lists.Of(cells(t), func(line map[string]string) row {
 		r := row{}
 		for column, cell := range line {
-			value, err := jsonvalue.DecodeAny([]byte(sc.filled(cell))) // a number as it stands there: 7 and not 7.0
+			value, err := jsonvalue.DecodeAny([]byte(sc.filled(cell))) // a number as written: 7 and not 7.0
 			stopAt(err, "read cell %q", cell)
 			r[column] = value
 		}

@@ -132,8 +132,8 @@ var syncSteps = []step{
 	}},
 }
 
-// nextSync is what the next sync of a scenario is made from. The zero value is an
-// ordinary destination and three rows.
+// nextSync configures the next sync of a scenario. The zero value is an ordinary destination and
+// three rows.
 type nextSync struct {
 	rows   *dataset
 	object *wire.Node     // of the destination, where it is no ordinary one
@@ -161,7 +161,7 @@ func withoutNil(body map[string]any) map[string]any {
 // given makes a sync that the scenario builds on.
 func (sc *scenario) given(body map[string]any) { sc.newSync(sc.next.rows, body) }
 
-// creates asks the service for a sync and notes it where one is made.
+// creates requests a sync and notes it where the service creates one.
 func (sc *scenario) creates(rows *dataset, body map[string]any) (made bool) {
 	a := sc.api(request{method: "POST", path: "/syncs", body: body})
 	if made = accepted(a) && a.id("data", "sync_id") != 0; made {
@@ -170,14 +170,14 @@ func (sc *scenario) creates(rows *dataset, body map[string]any) (made bool) {
 	return made
 }
 
-// syncPath is where the latest sync stands.
+// syncPath is the path of the latest sync.
 func (sc *scenario) syncPath() string { return below("syncs", sc.latest().id, "") }
 
 // trial is a request that a scenario is about: the fields that it differs in.
 type trial struct {
 	fields map[string]any // by path, as JSON has them; nil where one was left out
 	answer *answer
-	shown  *answer // the sync as it then stands; nil where none was made
+	shown  *answer // the resulting sync; nil where none was created
 }
 
 func (t *trial) String() string {
@@ -240,13 +240,13 @@ func (sc *scenario) allCompared(what string, a *answer, t *engine.Table) error {
 	return sc.heldBy(len(wanted), "field")
 }
 
-// compare holds one field of what is shown against what was written.
+// compare compares one shown field with the written value.
 func (sc *scenario) compare(what string, a *answer, field string, wanted any) {
 	why := missing(a, field, wanted)
 	sc.expect(why == "", fmt.Sprintf("%s shows %s %s", what, field, jsonvalue.Brief(wanted)), why, a)
 }
 
-// missing says what a field of an answer lacks, "" when nothing.
+// missing returns what a field of an answer lacks, "" when nothing.
 func missing(a *answer, field string, wanted any) string {
 	return jsonvalue.Missing(wanted, jsonvalue.Decode(jsonvalue.Down(a.at("data"), field)), field)
 }
@@ -264,7 +264,7 @@ func (sc *scenario) allAre(are func(*answer) bool, what string) error {
 	})
 }
 
-// listedAlike compares things of a list with what is read by their ids.
+// listedAlike compares things of a list with those read by their ids.
 func (sc *scenario) listedAlike(path string, read ...*answer) error {
 	list := sc.get(sc.filled(path) + "?per_page=100")
 	return each(sc, "thing", read, func(one *answer) {

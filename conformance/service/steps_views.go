@@ -77,17 +77,17 @@ var viewSteps = []step{
 	}},
 }
 
-// view is one thing as an answer of the API shows it. The same thing is looked
-// at in several ways: all of them have to say the same.
+// view is one thing as an answer of the API shows it. The scenario looks at one thing in several
+// ways: all of them must agree.
 type view struct {
 	kind   string // "destination", "source type", …
 	way    string // how it was looked at: "creation", "fetch", "list", …
 	answer *answer
 	node   *wire.Node
-	of     *view // what it is a part of
+	of     *view // the whole that contains it
 }
 
-// partsOf says which kinds stand in others, and where.
+// partsOf holds which kinds are parts of others, and where.
 var partsOf = map[string]struct{ kind, path string }{
 	"test step":                    {"destination", "last_test_results.steps"},
 	"destination object":           {"destination", "objects"},
@@ -103,8 +103,8 @@ func (sc *scenario) shows(kind, way string, a *answer, node *wire.Node) {
 	sc.views = append(sc.views, &view{kind: kind, way: way, answer: a, node: node})
 }
 
-// anew forgets how things of a kind looked, for they are about to change; the
-// last look is kept to compare with.
+// anew forgets how things of a kind looked, for they are about to change; the last look is kept to
+// compare with.
 func (sc *scenario) anew(kind string) {
 	var rest []*view
 	for _, v := range sc.views {
@@ -117,7 +117,7 @@ func (sc *scenario) anew(kind string) {
 	sc.views = rest
 }
 
-// shown are the things of a kind, also those that stand in others.
+// shown are the things of a kind, also those that are parts of others.
 func (sc *scenario) shown(kind string) []*view {
 	out := lists.Where(sc.views, func(v *view) bool { return v.kind == kind })
 	in, is := partsOf[kind]
@@ -125,7 +125,7 @@ func (sc *scenario) shown(kind string) []*view {
 		return out
 	}
 	for _, whole := range sc.shown(in.kind) {
-		// Whoever looks at the whole says when it has no such list.
+		// A claim about the whole reports when it has no such list.
 		for i, n := range jsonvalue.Items(whole.member(in.path)) {
 			out = append(out, &view{kind: kind, way: whole.way + ", " + in.path + " " + strconv.Itoa(i), answer: whole.answer, node: n, of: whole})
 		}
@@ -153,7 +153,7 @@ func (v *view) member(path string) *wire.Node {
 	return jsonvalue.Down(v.node, path)
 }
 
-// name is what tells a thing from others of its kind.
+// name is what distinguishes a thing from others of its kind.
 func (v *view) name() string {
 	for _, member := range []string{"full_name", "service_name", "id", "name"} {
 		if n := v.node.Get(member); n.Is(wire.String) {
@@ -209,13 +209,13 @@ func (sc *scenario) hasValues(v *view, t *engine.Table) {
 	}
 }
 
-// momentOf is the zero time for what is no time stamp.
+// momentOf is the zero time for a value that is no time stamp.
 func momentOf(n *wire.Node) time.Time {
 	t, _ := time.Parse(time.RFC3339Nano, jsonvalue.Text(n))
 	return t
 }
 
-// withoutURL leaves out where the URL of a connection is published to stand.
+// withoutURL leaves out the places where the URL of a connection is published.
 func withoutURL(body []byte) []byte {
 	whole, err := jsonvalue.DecodeAny(body)
 	if err != nil {

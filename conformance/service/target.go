@@ -1,11 +1,10 @@
-// Package service judges the other side of the protocol: a service, by its REST
-// API and by how it calls destinations (spec 2 to 9). It drives the service
-// through its API and watches it through destinations of its own, the endpoints:
-// every connection that a scenario makes leads to a simulated destination, whose
-// every call is recorded and can be answered by hand.
+// Package service judges a service, by its REST API and by how it calls destinations (spec 2 to 9).
+// It drives the service through its API and watches it through its own destinations, the endpoints:
+// every connection that a scenario makes leads to a simulated destination, whose every call is
+// recorded and can be answered by hand.
 //
-// It refuses to know the service's code and the simulator's: a simulator is
-// handed in, and so is whatever listens.
+// It knows neither the service's code nor the simulator's: the caller supplies a simulator, and
+// whatever listens.
 package service
 
 import (
@@ -32,9 +31,9 @@ type Target struct {
 	// move time do not run, or wait for real.
 	ControlURL   string
 	ControlToken string
-	// PersonalAccessToken opens what belongs to an organization, WorkspaceAPIKey
-	// what belongs to a workspace (spec 5.1). Without the key the run makes a
-	// workspace of its own, which it needs the other one for.
+	// PersonalAccessToken opens what belongs to an organization, WorkspaceAPIKey what belongs to a
+	// workspace (spec 5.1). Without the key the run creates its own workspace, which it needs the
+	// other one for.
 	PersonalAccessToken string
 	WorkspaceAPIKey     string
 	// Roots verify the service's certificate; nil: the system's.
@@ -78,11 +77,10 @@ type Options struct {
 	// Patient waits for real where there is no clock to move, at most 15 minutes at a
 	// time.
 	Patient bool
-	// RequestTimeout is after how long the service gives a request up, such as its own
-	// deadline: what was given up up to a third and half a second later passes, what
-	// was not after twice that is broken, between them nothing is decided. 0: no one
-	// knows, and what it has not given up after a while stays undecided (spec 8: the
-	// duration is not shown).
+	// RequestTimeout is after how long the service gives a request up, such as its own deadline: a
+	// call that it gives up until a third and half a second later passes, one that it has not given
+	// up after twice that is broken, between them nothing is decided. 0: unknown, and a call that
+	// it has not given up after a while stays undecided (spec 8: the duration is not shown).
 	RequestTimeout time.Duration
 
 	time timepiece // of tests; zero is that of the machine
@@ -100,8 +98,8 @@ func Run(ctx context.Context, target Target, opts Options) (*conformance.Report,
 	return r.suite().Run(ctx, opts.Options)
 }
 
-// Plan says which checks Run would judge, what keeps the others from it, and what
-// would be made on the way. Nothing is sent.
+// Plan reports which checks Run would judge, what keeps the others from it, and what would be
+// created on the way. It sends nothing.
 func Plan(target Target, opts Options) (*conformance.PlanReport, error) {
 	r, err := newRun(target, &opts)
 	if err != nil {
@@ -126,12 +124,12 @@ func Plan(target Target, opts Options) (*conformance.PlanReport, error) {
 	return p, nil
 }
 
-// planWaits says which checks wait for real, and how long the run may take.
+// planWaits adds which checks wait for real, and how long the run may take.
 func (r *run) planWaits(p *conformance.PlanReport) {
 	waiting := 0
 	for i := range p.Checks {
 		c, known := catalogue().Check(p.Checks[i].ID)
-		if !known || !p.Checks[i].Runs { // an own check stands in no catalogue
+		if !known || !p.Checks[i].Runs { // an own check is in no catalogue
 			continue
 		}
 		if p.Checks[i].Reason = r.waitReason(c); p.Checks[i].Reason != "" {
@@ -146,30 +144,28 @@ func (r *run) planWaits(p *conformance.PlanReport) {
 // defaults of the run as a whole; the clean service takes seconds.
 const defaultTimeout = 10 * time.Minute
 
-func usage(message string) error { return &conformance.UsageError{Message: message} }
-
 // checkTarget refuses what cannot be meant.
 func checkTarget(t *Target) (*url.URL, error) {
 	u, err := url.Parse(t.BaseURL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, usage("the base URL of the service must start with https:// or http:// and have a host")
+		return nil, conformance.Usage("the base URL of the service must start with https:// or http:// and have a host")
 	}
 	t.BaseURL = strings.TrimRight(t.BaseURL, "/")
 	if !strings.HasSuffix(u.Path, "/api/v1") && !strings.HasSuffix(u.Path, "/api/v1/") {
-		return nil, usage("the base URL must end in /api/v1, the version that is judged (spec 9): try " + t.BaseURL + "/api/v1")
+		return nil, conformance.Usage("the base URL must end in /api/v1, the version that is judged (spec 9): try %s/api/v1", t.BaseURL)
 	}
 	if u.RawQuery != "" || u.User != nil || u.Fragment != "" {
-		return nil, usage("the base URL must have no query, no fragment and no user: tokens come from the environment")
+		return nil, conformance.Usage("the base URL must have no query, no fragment and no user: tokens come from the environment")
 	}
 	if t.ControlURL != "" {
 		c, err := url.Parse(t.ControlURL)
 		if err != nil || c.Host == "" || !strings.HasSuffix(strings.TrimRight(c.Path, "/"), "/_control") {
-			return nil, usage("the control URL must end in /_control, for example http://127.0.0.1:8080/_control")
+			return nil, conformance.Usage("the control URL must end in /_control, for example http://127.0.0.1:8080/_control")
 		}
 		t.ControlURL = strings.TrimRight(t.ControlURL, "/")
 	}
 	if t.PersonalAccessToken == "" && t.WorkspaceAPIKey == "" {
-		return nil, usage("no token: set DESTKIT_PERSONAL_ACCESS_TOKEN and DESTKIT_WORKSPACE_API_KEY")
+		return nil, conformance.Usage("no token: set DESTKIT_PERSONAL_ACCESS_TOKEN and DESTKIT_WORKSPACE_API_KEY")
 	}
 	return u, nil
 }

@@ -33,7 +33,7 @@ type thing struct {
 	control bool
 }
 
-// at is where the thing stands below the base URL.
+// at is the path of the thing below the base URL.
 func (t thing) at() string { return cmp.Or(t.path, below(t.kind, t.id, "")) }
 
 // prefix begins every name that a part of the run gives: a check, or the run
@@ -52,7 +52,7 @@ func (r *run) announce(part string) error {
 	return err
 }
 
-// journalObject stands where the journal of a destination names an object.
+// journalObject takes the place of the object name in a journal.
 const journalObject = "names that begin with"
 
 // keep notes a thing that was made, to be deleted at the end.
@@ -69,7 +69,7 @@ func (r *run) forget(kind string, id int64) {
 	r.things.made = slices.DeleteFunc(r.things.made, func(t thing) bool { return t.kind == kind && t.id == id })
 }
 
-// cleanUp deletes what is left, the newest first.
+// cleanUp deletes the things that are left, the newest first.
 func (r *run) cleanUp(ctx context.Context, residue *conformance.Residue) {
 	r.things.mu.Lock()
 	made := slices.Clone(r.things.made)
@@ -85,7 +85,7 @@ func (r *run) cleanUp(ctx context.Context, residue *conformance.Residue) {
 	}
 }
 
-// remove deletes one thing; what is gone already is well.
+// remove deletes one thing; a thing that is gone already is no error.
 func (r *run) remove(ctx context.Context, t thing) (why string) {
 	a, err := r.send(ctx, "CLEAN", request{method: "DELETE", path: t.at(), as: t.as, token: t.token, control: t.control})
 	switch {
@@ -129,8 +129,8 @@ func (r *run) prepare(ctx context.Context) (problem, fix string) {
 	return "", ""
 }
 
-// emulatedSource is the body that makes the warehouse which scenarios read from where none
-// is named: its rows stand in the queries of their datasets.
+// emulatedSource is the body that creates the warehouse which scenarios read from where none is
+// named: its rows are in the queries of their datasets.
 func emulatedSource(name string) map[string]any {
 	return map[string]any{"connection": map[string]any{"name": name, "type": "snowflake", "credentials": map[string]any{
 		"account": "zz-conf", "warehouse": "CONF", "database": "CONF", "user": "CONF", "password": "conf",
@@ -148,8 +148,8 @@ var kinds = []struct {
 	{"invitations", "email", asOrganization}, {"workspaces", "name", asOrganization},
 }
 
-// Clean deletes what a run left behind that was killed: things whose names begin
-// as its journal says, and nothing else. Options.Journal names the journal.
+// Clean deletes what a killed run left behind: only things whose names start as its journal has it.
+// Options.Journal names the journal.
 func Clean(ctx context.Context, target Target, opts Options) (*conformance.Residue, error) {
 	r, err := newRun(target, &opts)
 	if err != nil {
@@ -157,17 +157,17 @@ func Clean(ctx context.Context, target Target, opts Options) (*conformance.Resid
 	}
 	defer r.close()
 	if r.journal, err = journal.Open(opts.Journal); err != nil {
-		return nil, usage(err.Error())
+		return nil, conformance.Usage("%s", err.Error())
 	}
 	if r.journal.Header().Suite != conformance.SuiteService {
-		return nil, usage("the journal is that of a judged destination: give the URL of its endpoint")
+		return nil, conformance.Usage("the journal is that of a judged destination: give the URL of its endpoint")
 	}
 	pending := r.journal.Pending()
 	var prefixes []string
 	for _, k := range pending {
 		var prefix string
 		if err := json.Unmarshal(k.Identifier, &prefix); err != nil || !strings.HasPrefix(prefix, "zz-conf-"+r.journal.Header().Run+"-") {
-			return nil, usage(fmt.Sprintf("the journal names %s, which no run of this program has made", k.Identifier))
+			return nil, conformance.Usage("the journal names %s, which no run of this program has made", k.Identifier)
 		}
 		prefixes = append(prefixes, prefix)
 	}

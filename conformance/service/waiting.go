@@ -22,8 +22,8 @@ const patientAtMost = 15 * time.Minute
 // for a second look at what failed.
 const patientTimeout = 2 * time.Hour
 
-// timepiece is the time by which checks wait where no one moves a clock: that of
-// the machine, or that of a test.
+// timepiece is the time by which checks wait where nothing moves a clock: that of the machine, or
+// that of a test.
 type timepiece struct {
 	now   func() time.Time
 	sleep func(ctx context.Context, d time.Duration) error
@@ -69,8 +69,8 @@ func (sc *scenario) clockOf() time.Time {
 	return now.UTC()
 }
 
-// anotherRun waits for a run that was not asked for. The specification names no time in
-// which it has to come; who waits for real waits less, and decides less.
+// anotherRun waits for a run that nothing requested. The specification names no time in which it
+// must come; a check that waits for real waits less, and decides less.
 func (sc *scenario) anotherRun() error {
 	const most, by = 12, "10m"
 	s := sc.latest()
@@ -119,12 +119,12 @@ func inWords(d time.Duration) string {
 
 var passes = regexp.MustCompile(`^(\d+[a-z]) pass$`)
 
-// passing is how much time a check lets pass by its own words, beside the backoffs
-// of the service that it waits for.
+// passing is how much time the steps of a check let pass, without the backoffs of the service that
+// it waits for.
 func passing(c *conformance.Check) (sum time.Duration) {
 	for _, step := range c.Steps {
 		if m := passes.FindStringSubmatch(sentence(step)); m != nil {
-			d, _ := time.ParseDuration(m[1]) // the step itself says what is wrong with it
+			d, _ := time.ParseDuration(m[1]) // the step itself reports what is wrong with it
 			sum += d
 		}
 	}
@@ -137,7 +137,7 @@ func sentence(step string) string {
 	return rest
 }
 
-// waitReason says what a check of a patient run waits for; "" is nothing.
+// waitReason is what a check of a patient run waits for; "" is nothing.
 func (r *run) waitReason(c *conformance.Check) string {
 	if c.Clock && r.patient() {
 		if d := passing(c); d > 0 {
@@ -151,7 +151,7 @@ func (r *run) waitReason(c *conformance.Check) string {
 	return ""
 }
 
-// standIn are the sentences that come true in a stand-in only, by its control API.
+// standIn are the sentences that only a stand-in can fulfil, by its control API.
 var standIn = []struct {
 	sentence *regexp.Regexp
 	what     string
@@ -163,7 +163,7 @@ var standIn = []struct {
 	{regexp.MustCompile(`^a destination with a good certificate that the service accepts$|^a client connects a destination with a certificate that is good$`), "needs a service that can be made to trust an authority"},
 }
 
-// permitted says what a check lacks.
+// permitted returns what a check lacks.
 func (r *run) permitted(c *conformance.Check) error {
 	if r.target.ControlURL != "" {
 		return nil

@@ -62,8 +62,8 @@ func clockAt(resp *http.Response, err error) (time.Time, error) {
 	return a.Now, nil
 }
 
-// undecided are the checks that ask for more than the API without a control API:
-// those about time, and the areas of which some cannot do without one.
+// undecided are the checks that need more than the API without a control API: those about time, and
+// the areas of which some cannot do without one.
 func undecided(t *testing.T) []*conformance.Check {
 	t.Helper()
 	cat := catalogueOf(t, conformance.SuiteService)
@@ -76,8 +76,8 @@ func undecided(t *testing.T) []*conformance.Check {
 	return out
 }
 
-// TestWaitingMatrix: without a clock to move, every check about time that can be waited
-// for passes when time goes by, and the others say at once what they need.
+// TestWaitingMatrix: without a clock to move, every check about time that can be waited for passes
+// when time goes by, and the others report at once what they need.
 func TestWaitingMatrix(t *testing.T) {
 	b := servePatiently(t)
 	checks := undecided(t)

@@ -17,7 +17,7 @@ import (
 // space behind its brace.
 var braces = regexp.MustCompile(`\{[a-z][a-z_]*\}`)
 
-// filled puts what they stand for in place of the words of a text.
+// filled replaces the words of a text.
 func (sc *scenario) filled(text string) string {
 	return braces.ReplaceAllStringFunc(text, func(place string) string {
 		s, known := sc.word(strings.Trim(place, "{}"))
@@ -28,14 +28,14 @@ func (sc *scenario) filled(text string) string {
 	})
 }
 
-// word is what stands for a name in braces: what a step has put there, and
+// word is the value of a name in braces: the one that a step has set, or
 //
 //	{name}, {email}           new at each place
 //	{this_name}, {this_…}     the same throughout the scenario
 //	{secret}, {secret_…}      a text of this scenario that must not be shown
 //	{destination}, {sync}, …  the id of the latest one, or of the {first_sync}
-//	{nobody}                  an id that nothing has
-//	{…_mapping}, {table}      what is long to write
+//	{nobody}                  an unused id
+//	{…_mapping}, {table}      texts that are long to write
 func (sc *scenario) word(name string) (text string, known bool) {
 	if text, known = sc.words[name]; known {
 		return text, true
@@ -58,7 +58,7 @@ func (sc *scenario) word(name string) (text string, known bool) {
 	return text, true
 }
 
-// thingWord is an id or a text; nil where nothing stands for the name.
+// thingWord is an id or a text; nil for an unknown name.
 func (sc *scenario) thingWord(name string) any {
 	switch {
 	case name == "name":
@@ -89,7 +89,7 @@ func (sc *scenario) thingWord(name string) any {
 	return nil
 }
 
-// says lets a word stand for an id from now on.
+// says defines a word as an id from now on.
 func (sc *scenario) says(word string, id int64) { sc.words[word] = strconv.FormatInt(id, 10) }
 
 // laid gives a body with the rows of a table laid over it: a field by its path
@@ -117,7 +117,7 @@ func (sc *scenario) asked(t *engine.Table) map[string]any {
 	return fields
 }
 
-// value reads a cell: JSON in which words stand for ids.
+// value reads a cell: JSON with words in place of ids.
 func (sc *scenario) value(cell string) any {
 	var v any
 	stopAt(json.Unmarshal([]byte(sc.filled(cell)), &v), "read cell %q", cell)

@@ -1,6 +1,6 @@
-// Package causes reads the messages of endpoints: what a text that a database, a
-// framework or a runtime prints says of the cause of a refusal. It knows texts only;
-// whether a message is evidence of what was found is the caller's.
+// Package causes reads the messages of endpoints: what a text that a database, a framework or a
+// runtime prints reveals about the cause of a refusal. It knows texts only; the caller decides
+// whether a message is evidence of what was found.
 package causes
 
 import (
@@ -42,7 +42,7 @@ type Message struct {
 
 const together = "calls at the same time are refused"
 
-// table is looked through in its order: what is specific comes first.
+// table is searched in its order: specific causes come first.
 var table = []struct {
 	pattern *regexp.Regexp
 	Cause
@@ -160,7 +160,7 @@ var (
 	column = texts(`no such column:? "?(?:\w+\.)?([^"\s]*)`, `column "?(?:\w+\.)?([^"]*?)"? (?:of relation .*)?does not exist`, `unknown column '(?:\w+\.)?([^']*)`, `invalid column name '([^']*)`, `has no column named (\S+)`, `ORA-00904: (?:"\w+"\.)?"?([^":]*)`)
 )
 
-// statement reads what databases say of a statement that was put together from text.
+// statement reads what databases report about a statement that was put together from text.
 func statement(m Message) (Cause, bool) {
 	found := column.FindStringSubmatch(m.Text)
 	missing := found != nil
@@ -208,8 +208,8 @@ func Key(m Message) string {
 	return varying.ReplaceAllString(m.Text, "…")
 }
 
-// Member is the cause of what stands in the place of a member of a kind; false when the reply
-// shows none. known are the other members that belong there.
+// Member is the cause of what replaces a member of a kind; false when the reply shows none. known
+// are the other members that belong there.
 func Member(parent *wire.Node, name string, kind wire.NodeKind, known ...string) (Cause, bool) {
 	if !parent.Is(wire.Object) {
 		return Cause{}, false

@@ -83,8 +83,7 @@ func TestKey(t *testing.T) {
 	require.NotEqual(t, Key(Message{Text: "gateway is tired"}), Key(Message{Text: "gateway is asleep"}))
 }
 
-// TestMember: what stands in the place of a member leads to its cause, and a member that
-// is as it must be to none.
+// TestMember: what replaces a member leads to its cause, and a correct member to none.
 func TestMember(t *testing.T) {
 	for _, c := range []struct {
 		object string

@@ -66,8 +66,8 @@ func (sc *Scenario) deleteKeys(g *Cleaning, id rpc.Field, keys []journal.Key) {
 	}
 }
 
-// deleteBatch sends one delete batch, and if it should again where it met a disturbance.
-// Each is a sync run of its own.
+// deleteBatch sends one delete batch as a separate sync run, and with again repeats it after a
+// disturbance.
 func (sc *Scenario) deleteBatch(o *write.Object, id rpc.Field, keys []journal.Key, again bool) (*write.Batch, error) {
 	part := sc.c.NewScenario(sc.Ctx, line.CleanUpCheck, o)
 	records := make([]*write.Record, len(keys))
@@ -122,7 +122,7 @@ func passing(b *write.Batch, err error) bool {
 	return !b.Reply.Ended() && b.Reply.Kind != wire.KindTimeout || b.Reply.Passing() && !b.Answered()
 }
 
-// pause waits, as long as a Retry-After in seconds asks for; false when the clean-up is over.
+// pause waits, as long as a Retry-After in seconds requests; false when the clean-up is over.
 func (sc *Scenario) pause(d time.Duration, b *write.Batch) bool {
 	if b != nil {
 		seconds, _ := strconv.ParseInt(b.Reply.Header.Get("Retry-After"), 10, 32)
@@ -131,7 +131,7 @@ func (sc *Scenario) pause(d time.Duration, b *write.Batch) bool {
 	return line.Elapse(sc.Ctx, d) == nil
 }
 
-// cleanUpBatch sends one batch beside the budget of the run, which must not hinder deletes.
+// cleanUpBatch sends one batch outside the budget of the run, which must not hinder deletes.
 func (sc *Scenario) cleanUpBatch(operation string, records []*write.Record, mapped []rpc.Field) (*write.Batch, error) {
 	b := &write.Batch{Object: records[0].Object, Operation: operation, Records: records}
 	r, err := sc.Session.Send(sc.Ctx, sc.Check().ID, line.Request{

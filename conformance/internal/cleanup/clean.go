@@ -1,47 +1,20 @@
-// Package cleanup deletes what a run has written, and says what is left and how sure that is.
+// Package cleanup deletes what a run has written, and reports leftovers and how sure they are.
 package cleanup
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/discover"
-	"github.com/destkit/destkit/conformance/internal/exchange"
 	"github.com/destkit/destkit/conformance/internal/journal"
 	"github.com/destkit/destkit/conformance/internal/line"
-	"github.com/destkit/destkit/conformance/internal/write"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/hook"
 	"github.com/destkit/destkit/internal/lists"
 )
-
-// Cleanup is a run that can clean up after itself.
-type Cleanup struct {
-	discover.Discovery
-	Cleaned []*Cleaning // what the clean-up has seen; nil before it
-	// Owns recognises the keys of the run of a journal; nil: all in it are this run's.
-	owns *discover.Ownership
-}
-
-// Scenario is a scenario that can look for what is left.
-type Scenario struct {
-	*write.Scenario
-	Unmet write.Unmet // what was reported, for the search for its cause
-	c     *Cleanup
-}
-
-// NewScenario is a scenario of a check for an object, or for none.
-func (s *Cleanup) NewScenario(ctx context.Context, c *conformance.Check, o *write.Object) *Scenario {
-	return &Scenario{Scenario: s.Session.NewScenario(ctx, c, o), c: s}
-}
-
-func (g *Cleaning) AnswerTo(k journal.Key) Deletion { return g.Answers[exchange.KeyText(k.Identifier)] }
-
-func (g *Cleaning) answer(k journal.Key, d Deletion) { g.Answers[exchange.KeyText(k.Identifier)] = d }
 
 // What bounds the clean-up at the end of a run; what it does not reach stays in the journal.
 // A slow endpoint gets twice the time that its declared speed needs, where no hook can help.
@@ -73,31 +46,9 @@ func (s *Cleanup) DeletingTime(keys int) time.Duration {
 	return max(CleanUpTime, time.Duration(min(2*needed, MostCleanUpTime.Seconds())*float64(time.Second)))
 }
 
-// Cleaning is what is known of the journalled keys of one object and field.
-type Cleaning struct {
-	Name, Field string
-	Object      *write.Object // nil when it is not listed any more
-	Keys        []journal.Key
-	foreign     []journal.Key       // in the journal, and not made by its run
-	Answers     map[string]Deletion // by text of the key
-	sight       sight
-	StillThere  []journal.Key // that the read-back shows after their delete
-}
-
-// Deletion is how the removal of one key was answered.
-type Deletion struct {
-	Acknowledged bool
-	hook         bool            // by the cleanup hook
-	why          string          // else
-	Refused      string          // the words of a refusal
-	absent       bool            // they are those that keys get which were never there
-	unanswered   bool            // nothing came back for it
-	Reply        *exchange.Reply // to the delete batch
-}
-
-// cleanKeys deletes the pending keys of the journal, looks whether they are gone, and sorts what is
-// left. Each of the three steps has the whole limit, 0 for none: looking must not take the time
-// that deleting needs. witnesses permits updates where no read-back shows what is there.
+// cleanKeys deletes the pending keys of the journal, looks whether they are gone, and sorts the
+// leftovers. Each of the three steps has the whole limit, 0 for none: looking must not take the
+// time that deleting needs. witnesses permits updates where no read-back shows the records.
 func (s *Cleanup) cleanKeys(ctx context.Context, limit time.Duration, witnesses bool, res *conformance.Residue) []*Cleaning {
 	groups := s.pendingGroups()
 	step := func(do func(sc *Scenario, g *Cleaning)) {
@@ -118,7 +69,7 @@ func (s *Cleanup) cleanKeys(ctx context.Context, limit time.Duration, witnesses 
 	const notOwn = "not deleted, since it is no key that this run makes: give --key-template or --key-range if the run had one, else the journal was changed"
 	for _, g := range groups {
 		for _, k := range g.foreign {
-			if k.State != journal.Refused { // else nothing of it is there, the journal says
+			if k.State != journal.Refused { // else the journal knows that no record exists
 				keep(res, s.Redactor, k, notOwn, k.State != journal.Unknown)
 			}
 		}
@@ -170,10 +121,10 @@ func (sc *Scenario) deleteGroup(g *Cleaning) {
 const (
 	DeleteRepeats = 4
 	deletePause   = 100 * time.Millisecond
-	longestPause  = 5 * time.Second // that the endpoint can ask for
+	longestPause  = 5 * time.Second // that the endpoint can request
 )
 
-// HookKeys asks the author's cleanup hook, which has its own time, to remove keys.
+// HookKeys calls the author's cleanup hook, which has a separate time limit, to remove keys.
 func (sc *Scenario) HookKeys(g *Cleaning, left []journal.Key) {
 	ctx := sc.Ctx
 	if _, limited := ctx.Deadline(); limited {
@@ -192,13 +143,9 @@ func (sc *Scenario) HookKeys(g *Cleaning, left []journal.Key) {
 	}
 }
 
-func identifiersOf(keys []journal.Key) []json.RawMessage {
-	return lists.Of(keys, func(k journal.Key) json.RawMessage { return k.Identifier })
-}
-
 func (s *Cleanup) CleanJournal(ctx context.Context, path string) (res *conformance.Residue, err error) {
 	if s.Journal, err = journal.Open(path); err != nil {
-		return nil, line.Usage("%v", err)
+		return nil, conformance.Usage("%v", err)
 	}
 	defer s.Journal.Close()
 	if s.owns, err = discover.NewOwnership(s.Journal.Header().Run, s.Opts, nil); err != nil {

@@ -20,8 +20,8 @@ import (
 	"github.com/destkit/destkit/internal/quantity"
 )
 
-// What shows that records are gone, since an acknowledged delete is only a claim: the
-// read-back, or an update that is skipped for each of them (a witness).
+// What shows that records are gone, since an acknowledged delete is only a claim: the read-back, or
+// an update that is skipped for each of them (a witness).
 const (
 	ByReadback    = "readback"
 	ByWitness     = "witness"
@@ -32,7 +32,7 @@ const (
 type sight struct {
 	by      string // "" when nothing shows them
 	why     string // then
-	skipped string // by a witness: what it says of a key that is not there
+	skipped string // by a witness: its words for a key that does not exist
 }
 
 // LateDelete is how long an acknowledged delete may take to show, which the checks judge.
@@ -77,7 +77,7 @@ func (sc *Scenario) findSight(g *Cleaning, witnesses bool) sight {
 	return sight{why: why}
 }
 
-// look says of each key what shows after the deletion.
+// look returns for each key what shows after the deletion.
 func (sc *Scenario) look(g *Cleaning) map[string]seen {
 	switch g.sight.by {
 	case "":
@@ -101,7 +101,7 @@ func (sc *Scenario) look(g *Cleaning) map[string]seen {
 	}
 }
 
-// lookThroughHook asks the read-back for every key.
+// lookThroughHook reads back every key.
 func (sc *Scenario) lookThroughHook(g *Cleaning) (map[string]seen, error) {
 	request := hook.ReadbackRequest{Object: g.Name, IdentifierField: g.Field, Identifiers: identifiersOf(g.Keys)}
 	reply, err := hook.Paged(sc.Readback)(sc.Ctx, request)
@@ -118,8 +118,8 @@ func (sc *Scenario) lookThroughHook(g *Cleaning) (map[string]seen, error) {
 	return out, nil
 }
 
-// settle counts what became of the keys of one object, and notes in the journal
-// those that are gone. What is only said to be gone stays in the journal.
+// settle counts what became of the keys of one object, and notes in the journal those that are
+// gone. A key that is gone only by a claim stays in the journal.
 func settle(res *conformance.Residue, sc *Scenario, g *Cleaning, found map[string]seen) {
 	var gone []journal.Key
 	cleaned := 0
@@ -166,7 +166,7 @@ func keep(res *conformance.Residue, secrets *wire.Redactor, k journal.Key, why s
 	}
 }
 
-// stillThere says what was claimed of a record that is there.
+// stillThere describes what was claimed of a record that still exists.
 func stillThere(k journal.Key, answer Deletion, by string, copies int) string {
 	shows := "the read-back still shows it"
 	if by == ByWitness {
@@ -186,10 +186,9 @@ func stillThere(k journal.Key, answer Deletion, by string, copies int) string {
 	return answer.why + "; " + shows
 }
 
-// calibrateWitness finds whether an update tells a record that is there from one that is not,
-// and returns what it says of the latter. Of the records that it asks for, one must be found
-// (an endpoint that refuses every update would pass for an empty one), and none be denied
-// that must be there.
+// calibrateWitness checks whether an update distinguishes existing records from absent ones, and
+// returns its words for the latter. Of the records that it updates, one must be found (an endpoint
+// that refuses every update would pass for an empty one), and none that must exist may be denied.
 func (sc *Scenario) calibrateWitness(g *Cleaning) (string, bool) {
 	const controls = 5
 	o := g.Object
@@ -222,8 +221,8 @@ func (sc *Scenario) calibrateWitness(g *Cleaning) (string, bool) {
 	return none, found && none != "" && !denied
 }
 
-// lookByWitness updates every key. What is found is there; what is skipped in the
-// words that a key gets which was never there, is not.
+// lookByWitness updates every key. A key that the update finds exists; one that is skipped with the
+// words for a key that never existed does not.
 func (sc *Scenario) lookByWitness(g *Cleaning) map[string]seen {
 	id, _ := g.Object.Field(g.Field)
 	said, ok := sc.witnessUpdates(g, id, g.Keys)
@@ -242,9 +241,9 @@ func (sc *Scenario) lookByWitness(g *Cleaning) map[string]seen {
 	return out
 }
 
-// witnessUpdates sends an update for each key and returns what the results say:
-// "" for a record that was found, else the words of the skip. Keys without a
-// clear result are left out; false: a batch was not answered.
+// witnessUpdates sends an update for each key and returns what the results report: "" for a record
+// that was found, else the words of the skip. Keys without a clear result are left out; false: a
+// batch was not answered.
 func (sc *Scenario) witnessUpdates(g *Cleaning, id rpc.Field, keys []journal.Key) (map[string]string, bool) {
 	out, all := map[string]string{}, true
 	for part := range slices.Chunk(keys, sc.cleanUpSize()) {

@@ -31,7 +31,7 @@ type Discovery struct {
 	Untrusted bool       // the certificate does not verify
 }
 
-// Permitted says what the caller has not permitted or given that a check needs.
+// Permitted returns what a check needs that the caller has not permitted or given.
 func (s *Discovery) Permitted(c *conformance.Check) error {
 	switch {
 	case s.Untrusted && !strings.HasPrefix(c.ID, "TLS-"):
@@ -101,7 +101,7 @@ func (s *Discovery) mostRecords(checks []*conformance.Check) int {
 	return min(records, s.Opts.MaxRecords)
 }
 
-// WhatLasts says what the run would leave behind, "" when it can remove all.
+// WhatLasts describes what the run would leave behind, "" when it can remove all.
 func (s *Discovery) WhatLasts(checks []*conformance.Check) string {
 	names, records := s.lasting(), s.mostRecords(checks)
 	switch {
@@ -113,13 +113,13 @@ func (s *Discovery) WhatLasts(checks []*conformance.Check) string {
 	return fmt.Sprintf("up to %s will stay in each of %s, which accept no deletes (mirror)", quantity.Count(records, "record"), strings.Join(names, ", "))
 }
 
-// CheckLasting refuses fixtures that no record would have, and if asked to, what would last.
+// CheckLasting refuses fixtures that fit no record, and, if requested, what would be left behind.
 func (s *Discovery) CheckLasting(checks []*conformance.Check) error {
 	if err := s.CheckFixtures(); err != nil {
 		return err
 	}
 	if what := s.WhatLasts(checks); what != "" && s.Opts.RefuseLeftovers {
-		return line.Usage("nothing was written: %s: give a clean-up hook with --hooks FILE, name another --object, or accept it with --allow-leftovers", what)
+		return conformance.Usage("nothing was written: %s: give a clean-up hook with --hooks FILE, name another --object, or accept it with --allow-leftovers", what)
 	}
 	return nil
 }
@@ -128,14 +128,14 @@ func (s *Discovery) CheckLasting(checks []*conformance.Check) error {
 // record for each of two operations, and three updates as witnesses.
 const HookRecords = 5
 
-// HookTested reports whether some check asks the hook, so that it is tested first.
+// HookTested reports whether some check queries the hook, so that it is tested first.
 func (s *Discovery) HookTested(checks []*conformance.Check) bool {
 	asks := func(c *conformance.Check) bool { return c.Write && (c.ReadbackRequired || c.ReadbackDecides) }
 	return s.Readback != nil && s.Opts.Write && slices.ContainsFunc(checks, asks)
 }
 
-// Preflight discovers the endpoint and keeps apart what is no verdict: there is no answer, or it is
-// no answer of the endpoint, or the endpoint says itself that it is unhealthy.
+// Preflight discovers the endpoint and separates problems from verdicts: no response, a response
+// that is not the endpoint's, or an endpoint that reports itself unhealthy.
 func (s *Discovery) Preflight(ctx context.Context, r *conformance.Report) {
 	if s.TLSJudged() && s.URL.Scheme == "https" && !s.Trusted(ctx) {
 		s.Catalog, s.Untrusted = &write.Catalog{}, true
@@ -181,7 +181,7 @@ func (s *Discovery) unhealthyProblem(c *write.Catalog) conformance.Problem {
 	return conformance.Problem{Kind: "unhealthy", ExitStatus: 3, Message: message, Fix: fix}
 }
 
-// NothingToJudge says why no check could look at anything, nil when one could.
+// NothingToJudge returns why no check could look at anything, nil when one could.
 func (s *Discovery) NothingToJudge(ctx context.Context, c *write.Catalog) *conformance.Problem {
 	if c.First != nil && !c.First.Ended() && c.Objects == nil && c.Speed == nil && !s.Responded.Load() {
 		return s.Unreachable(ctx, c.First)
@@ -206,7 +206,7 @@ func (s *Discovery) Unreachable(ctx context.Context, first *exchange.Reply) *con
 	}
 	message := line.NoResponse(first) + " from the endpoint: " + what
 	if _, other := errors.AsType[tls.RecordHeaderError](first.Err); other {
-		message = what // the scheme says it all
+		message = what // the scheme explains it
 	}
 	return unreachable(s.Redactor.String(message), fix)
 }

@@ -16,10 +16,10 @@ import (
 	"github.com/destkit/destkit/internal/foreign"
 )
 
-// A report or a journal is a file that may have been changed. What it says of
-// keys is believed only of those that a run of this program makes: they carry the
-// run, in the form of the template, or lie in the range of the run. The template
-// and a range of the author's own come from the command line, never from the file.
+// A report or a journal is a file that may have been changed. It is trusted only for keys that a
+// run of this program makes: they carry the run, in the form of the template, or are in the range
+// of the run. The template and a range that the author sets come from the command line, never from
+// the file.
 
 // Ownership recognises the keys of one run.
 type Ownership struct {
@@ -31,7 +31,7 @@ type Ownership struct {
 	keys     *values.Keys
 	checks   []string
 	most     int               // records of a check
-	hashed   map[[16]byte]bool // the form of a UUID; nil until one is asked for
+	hashed   map[[16]byte]bool // the form of a UUID; nil until the first query
 }
 
 // derivedRun is how a run that was not named calls itself.
@@ -52,9 +52,9 @@ func NewOwnership(run string, o conformance.Options, checks []string) (*Ownershi
 	}
 	switch {
 	case run == "":
-		return nil, line.Usage("the file names no run, so that its keys cannot be told from others")
+		return nil, conformance.Usage("the file names no run, so that its keys cannot be told from others")
 	case k.Given && !named && !derivedRun.MatchString(run):
-		return nil, line.Usage("the run %q of the file is not the name of a run: with a key template of your own its keys cannot be told from others", foreign.Clip(run, 40))
+		return nil, conformance.Usage("the run %q of the file is not the name of a run: with a key template of your own its keys cannot be told from others", foreign.Clip(run, 40))
 	}
 	w := &Ownership{Run: run, ranged: o.KeyFrom != 0 || o.KeyTo != 0, from: k.From, to: k.To, keys: k, most: o.MaxRecords}
 	w.whole = keyPattern(o.KeyTemplate, run, `[A-Za-z0-9_.-]{1,64}`)
@@ -110,7 +110,7 @@ func (w *Ownership) OwnsNode(n *wire.Node) bool {
 	return false
 }
 
-// odd tells the integers beyond 2^53 that a run makes where the author gave no range.
+// odd reports whether a run makes this integer beyond 2^53 where the author gave no range.
 func (w *Ownership) odd(v int64) bool {
 	if w.ranged || !derivedRun.MatchString(w.Run) {
 		return false
@@ -121,7 +121,7 @@ func (w *Ownership) odd(v int64) bool {
 	return v > first && v <= values.OddKey(run, most) && (v-first)%2 == 0
 }
 
-// isHashed tells the keys in the form of a UUID by making them again.
+// isHashed recognises the keys in the form of a UUID by making them again.
 func (w *Ownership) isHashed(text string) bool {
 	raw, err := hex.DecodeString(strings.ReplaceAll(text, "-", ""))
 	if err != nil || len(raw) != 16 || strings.Count(text, "-") != 4 {

@@ -16,17 +16,16 @@ import (
 	"github.com/destkit/destkit/internal/lists"
 )
 
-// Before the checks of a run that writes, a trial learns which ordinary values an object
-// takes: a refused value leads to a plainer one, or to one that the message of the refusal
-// names. The checks then send records that are accepted, and what is refused is one finding
-// (DAT-014) and not one of every check.
+// Before the checks of a run that writes, a trial learns which ordinary values an object takes: a
+// refused value leads to a plainer one, or to one that the message of the refusal names. The checks
+// then send accepted records, and a refusal is one finding (DAT-014) and not one of every check.
 
 const (
 	TrialRecords = 40              // that the trial writes into one object at most
 	trialTime    = 5 * time.Second // of an object with very many fields, or a slow one
 )
 
-// trialCheck stands in the records of the trial.
+// trialCheck is the check in the records of the trial.
 var trialCheck = &conformance.Check{ID: "TRIAL", Title: "Which values the object accepts"}
 
 // TryValues runs the trial on every named object that takes new records.
@@ -136,8 +135,8 @@ func (t *trial) settle(wanted func() []rpc.Field) *write.Record {
 	return nil
 }
 
-// send writes one record. A refusal without words has a message all the same; ""
-// says that nothing can be learned: no response, or the budget is used up.
+// send writes one record. A refusal without words has a message all the same; "" means that nothing
+// can be learned: no response, or the budget is used up.
 func (t *trial) send(r *write.Record) (accepted bool, message string) {
 	if t.over() {
 		return false, ""
@@ -211,8 +210,8 @@ func (t *trial) withoutOptional() *write.Record {
 	return base
 }
 
-// tryEach adds each further field alone to a record that is accepted; what is
-// refused in every style is avoided from then on.
+// tryEach adds each further field alone to an accepted record; the run then avoids fields that are
+// refused in every style.
 func (t *trial) tryEach(base, all []rpc.Field) {
 	for _, f := range all {
 		if slices.ContainsFunc(base, func(b rpc.Field) bool { return b.APIName == f.APIName }) || f.Identifier {

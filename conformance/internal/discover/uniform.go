@@ -18,9 +18,9 @@ import (
 	"github.com/destkit/destkit/internal/foreign"
 )
 
-// stranger gives all answers before or in place of the endpoint: a guard, a router, a web
-// server, a gateway. The checks could say nothing of the endpoint, so the run ends with one
-// problem. One sound envelope among the planning calls, and everything is judged.
+// stranger answers every call before or in place of the endpoint: a guard, a router, a web server,
+// a gateway. The checks would show nothing about the endpoint, so the run ends with one problem.
+// One sound envelope among the planning calls, and everything is judged.
 type stranger string
 
 const (
@@ -107,8 +107,8 @@ func fixOfFault(status int) string {
 	return "the application fails before it gets to the call: look into its log. Is the path right?"
 }
 
-// refusalText is the message of an answer that refuses: a JSON-RPC error, or the
-// success:false of test_connection, which has a message of its own.
+// refusalText is the message of an answer that refuses: a JSON-RPC error, or the message of a
+// test_connection with success:false.
 func refusalText(r *exchange.Reply) string {
 	if r.IsError() {
 		return r.ErrorText()
@@ -143,7 +143,7 @@ func statusesOf(planning []*exchange.Reply) string {
 	return strings.Join(out, " or ")
 }
 
-// explainRefusal says which credentials were sent: the fix differs.
+// explainRefusal names the credentials that were sent: the fix differs.
 func (s *Discovery) explainRefusal(p *conformance.Problem, r *exchange.Reply) {
 	switch {
 	case s.Target.Token == "" && len(s.Target.Headers) > 0:
@@ -164,8 +164,8 @@ func (s *Discovery) explainRefusal(p *conformance.Problem, r *exchange.Reply) {
 	}
 }
 
-// explainPage tells a web server from a gateway with nothing behind it and from
-// an application that fails before it gets to the call.
+// explainPage distinguishes a web server, a gateway with nothing behind it and an application that
+// fails before it reaches the call.
 func (s *Discovery) explainPage(p *conformance.Problem, planning []*exchange.Reply) {
 	status := planning[0].Status
 	what := "a web page (HTML)"

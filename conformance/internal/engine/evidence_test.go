@@ -62,8 +62,8 @@ func TestEveryKindOfEvidenceIsNeeded(t *testing.T) {
 	require.Equal(t, map[conformance.Evidence]int{conformance.SeenAccepted: 5, conformance.SeenRefused: 2}, r.Seen)
 }
 
-// TestARefusalIsTheReason: where the endpoint refused records, its words say why
-// nothing was seen, and values that it takes would decide.
+// TestARefusalIsTheReason: where the endpoint refused records, its words explain why nothing was
+// seen, and values that it takes would decide.
 func TestARefusalIsTheReason(t *testing.T) {
 	for kind, said := range map[conformance.Evidence]bool{
 		conformance.SeenAccepted: true, conformance.SeenStored: true, conformance.SeenChanged: true, conformance.SeenDeleted: true,

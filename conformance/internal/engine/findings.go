@@ -55,7 +55,7 @@ func (found *Findings) Note(format string, args ...any) {
 	}
 }
 
-// Proof says what a PASS rests on.
+// Proof records what a PASS rests on.
 func (found *Findings) Proof(format string, args ...any) {
 	found.evidence = append(found.evidence, fmt.Sprintf(format, args...))
 }
@@ -65,8 +65,8 @@ func (found *Findings) Broken(expected, actual string, where ...conformance.Exch
 	found.Add(conformance.Finding{Expected: expected, Actual: actual}, "", where)
 }
 
-// Add is Broken with what else is known: the object, the operation, a word for what was
-// observed, by which one defect is known again in another check.
+// Add is Broken with more details: the object, the operation, and a symptom, which identifies one
+// defect in several checks.
 func (found *Findings) Add(f conformance.Finding, symptom string, where []conformance.Exchange) {
 	f.Rule, f.Cause, f.Fix = found.check.Title, cmp.Or(f.Cause, found.check.Cause), cmp.Or(f.Fix, found.check.Fix)
 	f.Exchanges = append([]conformance.Exchange{}, where[:min(4, len(where))]...)
@@ -132,7 +132,7 @@ func (found *Findings) Take(one *Findings) {
 	}
 }
 
-// TakeUnless is Take without what is shown already, by its symptom.
+// TakeUnless is Take without findings whose symptom is shown already.
 func (found *Findings) TakeUnless(shown func(symptom string) bool, one *Findings) {
 	kept := *one
 	kept.findings = slices.DeleteFunc(slices.Clone(one.findings), func(f Finding) bool { return f.symptom != "" && shown(f.symptom) })
@@ -141,7 +141,7 @@ func (found *Findings) TakeUnless(shown func(symptom string) bool, one *Findings
 	}
 }
 
-// Refused keeps how a record was first refused: it says why nothing was seen of accepted ones.
+// Refused keeps how a record was first refused: it explains why no accepted record was seen.
 func (found *Findings) Refused(text string) {
 	found.refusal = cmp.Or(found.refusal, text)
 }
@@ -149,10 +149,10 @@ func (found *Findings) Refused(text string) {
 // Refusal is what Refused keeps; "" when no record was refused.
 func (found *Findings) Refusal() string { return found.refusal }
 
-// Incomplete says which replies never came to their end, and show nothing; "" when all did.
+// Incomplete holds which replies never ended, and show nothing; "" when all did.
 func (found *Findings) Incomplete(why string) { found.incomplete = why }
 
-// Weaken takes a PASS back, and no finding: err says what was not looked at.
+// Weaken takes a PASS back, and no finding: err is what was not looked at.
 func (found *Findings) Weaken(err error) {
 	found.weak = cmp.Or(found.weak, asOutcome(err))
 }
@@ -233,7 +233,7 @@ type hiddenError struct {
 func (e *hiddenError) Error() string        { return e.text }
 func (e *hiddenError) Is(target error) bool { return errors.Is(e.cause, target) }
 
-// lacking says why there is no evidence of a kind, and what would give it.
+// lacking holds why there is no evidence of a kind, and what would give it.
 var lacking = map[conformance.Evidence]struct{ reason, decider string }{
 	conformance.SeenHandshakes: {"no TLS handshake was completed", ""},
 	conformance.SeenResponses:  {"no response was seen", ""},

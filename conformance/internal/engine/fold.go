@@ -51,7 +51,7 @@ func (sched *scheduler) explained(c *conformance.Check, r *Result) []string {
 	var by []string
 	for _, symptom := range r.Symptoms {
 		causes := sched.failed(c, func(id string, n *Result) bool {
-			// What passed alone is no cause: it follows from others itself.
+			// A check that passed alone is no cause: its failure follows from others itself.
 			return !n.unsteady && (slices.Contains(n.Symptoms, symptom) || follows(id, symptom))
 		})
 		if symptom == "" || len(causes) == 0 {
@@ -72,8 +72,8 @@ var following = map[string][]string{
 	"RES-008": {"refused and there", lostSymptom}, "RES-010": {"refused and there", lostSymptom}, // statuses at other records
 	"RES-020": {"refused in a full batch"},                             // a refusal for the company of a record
 	"RES-009": {"refused and there"}, "SEM-005": {"refused and there"}, // a status that is wrong, or an update that creates
-	"STA-004": {"old value", lostSymptom}, "STA-006": {"old value", lostSymptom}, // what was sent before is not carried out
-	"SEM-002": {"skipped value"}, "SEM-003": {"skipped value"}, // an insert that changes what is there
+	"STA-004": {"old value", lostSymptom}, "STA-006": {"old value", lostSymptom}, // an earlier change is not carried out
+	"SEM-002": {"skipped value"}, "SEM-003": {"skipped value"}, // an insert that changes an existing record
 	"ERR-006": {lostSymptom},
 }
 
@@ -84,16 +84,16 @@ func follows(id, symptom string) bool {
 		id == "RES-002" && (strings.HasSuffix(symptom, ": "+string(wire.KindTooLarge)) || strings.HasSuffix(symptom, ": "+string(wire.KindUnread)))
 }
 
-// leaves are the symptoms from which follows what the last read-back shows: an insert that
-// would have been skipped, say, creates what is lost.
+// leaves are symptoms that cause what the last read-back shows: for example, an insert that would
+// have been skipped creates the record that is lost.
 var leaves = map[string][]string{
 	lostSymptom: {"under another identifier"}, "skipped value": {lostSymptom}, "still there": {"still there after its delete"},
 }
 
-// disturbed are the checks from whose failure follows what fails beside other calls and not alone.
+// disturbed are the checks whose failure explains failures in parallel with other calls only.
 var disturbed = []string{"PAR-001", "PAR-002", "PAR-003", "PAR-005", "STA-003", "SEM-010", "SEM-017"}
 
-// foldLate folds what can be seen only when all results are there.
+// foldLate folds findings that depend on all results.
 func (sched *scheduler) foldLate() {
 	sched.foldMoved()
 	sched.foldFields()
@@ -116,8 +116,8 @@ func (sched *scheduler) disturbing(statuses ...conformance.Status) []string {
 	return lists.Where(disturbed, func(id string) bool { return sched.results[id].is(statuses...) })
 }
 
-// foldMoved gives findings whose cause is about the rule of another check to that check.
-// One about how records are kept, on which this check builds, says it itself.
+// foldMoved gives findings whose cause is about the rule of another check to that check. One about
+// how records are kept, on which this check builds, reports it itself.
 func (sched *scheduler) foldMoved() {
 	for _, c := range sched.checks {
 		r := sched.results[c.ID]
@@ -194,8 +194,8 @@ func (sched *scheduler) handOver(c *conformance.Check, to string) {
 	}
 }
 
-// foldFields keeps FLD-011, that a field is broken, where it has no value or fails in two
-// checks about values; otherwise the check about the type of the value says it better.
+// foldFields keeps FLD-011, that a field is broken, where it has no value or fails in two checks
+// about values; otherwise the check about the type of the value explains it better.
 func (sched *scheduler) foldFields() {
 	field := sched.results["FLD-011"]
 	if field != nil && field.original != nil {
@@ -212,7 +212,7 @@ func (sched *scheduler) foldFields() {
 			!r.onlyShows(func(s string) bool { return slices.Contains(field.Symptoms, s) }) {
 			continue
 		}
-		if !slices.Contains(ofTheRun, c.ID) { // what they see is what others have written
+		if !slices.Contains(ofTheRun, c.ID) { // they see what others have written
 			same = append(same, c)
 		}
 		whole = whole || slices.ContainsFunc(r.Symptoms, func(s string) bool { return strings.HasPrefix(s, "no value of ") })
@@ -248,8 +248,8 @@ func (sched *scheduler) foldUnreadable() {
 // ofTheRun are the checks that look at what all others have left.
 var ofTheRun = []string{"DUR-006", "DUR-007", "DUR-008"}
 
-// foldLost keeps one finding for a record that is lost: a check that gates says it, and one
-// about the run as a whole says it of records that no other check is about.
+// foldLost keeps one finding for a lost record: that of a check that gates, and for records that no
+// other check covers, that of a check about the run as a whole.
 func (sched *scheduler) foldLost() {
 	for _, id := range ofTheRun {
 		run, r := sched.check(id), sched.results[id]
@@ -333,13 +333,13 @@ func (sched *scheduler) foldQuoted(checks []*conformance.Check) {
 	}
 }
 
-// aboutSizes reports whether a check is about what a message says of sizes.
+// aboutSizes reports whether a check is about the sizes that a message names.
 func aboutSizes(key, id string) bool {
 	return id == "SPD-006" && (key == "body limit" || key == "parameters of a statement")
 }
 
-// bearing is how much a failed check says of a defect that several have met: the later a
-// reason is named here, the more it counts.
+// bearing is how much a failed check explains of a defect that several have met: the later a reason
+// is named here, the more it counts.
 func (sched *scheduler) bearing(c *conformance.Check, among []*conformance.Check) (n int) {
 	r, needs := sched.results[c.ID], sched.suite.needs(c)
 	for i, says := range []bool{

@@ -10,7 +10,7 @@ import (
 	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
-// outcome is what a step says when it is not satisfied; any other error is a fault of the judge.
+// outcome is the error of a step that is not satisfied; any other error is a fault of the judge.
 type outcome struct {
 	status  conformance.Status
 	reason  string
@@ -44,8 +44,8 @@ func IsOutcome(err error) bool {
 	return is
 }
 
-// Decided is what the error of a step says: the status, the reason, and what would decide
-// an undecided check, "" when nothing would.
+// Decided reads the error of a step: the status, the reason, and what would decide an undecided
+// check, "" when nothing would.
 func Decided(err error) (status conformance.Status, reason, decider string) {
 	if o, is := errors.AsType[*outcome](err); is {
 		return o.status, o.reason, o.decider
@@ -75,16 +75,16 @@ func asOutcome(err error) *outcome {
 	return &outcome{status: conformance.HarnessError, reason: err.Error()}
 }
 
-// Result is the outcome of one check, with what the other results are compared by.
+// Result is the outcome of one check, with what compares it with other results.
 type Result struct {
 	conformance.CheckResult
 	marks    []mark  // of the findings, in their order
 	away     bool    // the endpoint went away in the middle of it
-	unsteady bool    // it failed beside other calls and passed alone
+	unsteady bool    // it failed in parallel with other calls and passed alone
 	original *Result // what was folded under another check
 }
 
-// mark is what is known of a finding beyond the report.
+// mark holds facts about a finding that the report does not have.
 type mark struct {
 	symptom   string
 	diagnosed bool   // a second run has looked for the cause
@@ -149,8 +149,8 @@ func merge(c *conformance.Check, parts []*Result) *Result {
 	return &out
 }
 
-// takeCauses takes over what the second run has observed, and the one cause that it has
-// seen where the first says what the check says of all endpoints: nothing ran beside it.
+// takeCauses takes over what the second run observed, and its one cause where the first run has
+// only the general cause of the check: nothing ran in parallel with the second.
 func (r *Result) takeCauses(c *conformance.Check, again *Result) {
 	for i, known := range r.marks {
 		f := &r.Findings[i]

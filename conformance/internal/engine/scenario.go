@@ -147,7 +147,7 @@ func (got *collector) Defined(_ *messages.Pickle, s *messages.PickleStep, d *ste
 	got.patterns = append(got.patterns, d.Expr)
 }
 
-// Passed notes a claim that holds although its opposite was asked for.
+// Passed notes a claim that holds although the scenario expects its opposite.
 func (got *collector) Passed(_ *messages.Pickle, s *messages.PickleStep, _ *stepDefinition) {
 	if got.negated != "" && s.Text == got.negated {
 		got.keep(&outcome{status: conformance.Fail, reason: "negated"})

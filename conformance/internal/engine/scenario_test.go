@@ -9,7 +9,7 @@ import (
 	"github.com/destkit/destkit/conformance"
 )
 
-// diary is an actor that notes what it is asked to do.
+// diary is an actor that notes its steps.
 type diary struct{ entries []string }
 
 func (d *diary) note(text string) error {

@@ -31,7 +31,7 @@ type scheduler struct {
 // How many checks are under way at once.
 const (
 	parallelChecks = 8
-	parallelWaits  = 16 // beside them, of those that mostly wait
+	parallelWaits  = 16 // besides them, of those that mostly wait
 )
 
 func newScheduler(suite *Suite, opts *conformance.Options, checks []*conformance.Check) *scheduler {
@@ -185,7 +185,7 @@ func (sched *scheduler) first(ctx context.Context, c *conformance.Check) {
 	if sched.waiting(c) {
 		sched.idle--
 	}
-	// What follows from another finding is folded under it however a second run ends.
+	// A finding that follows from another is folded under it however a second run ends.
 	if (r.Status == conformance.Fail && len(sched.explained(c, r)) == 0 || r.away) && ctx.Err() == nil {
 		sched.unconfirmed = append(sched.unconfirmed, c)
 		sched.results[c.ID+" first"] = r

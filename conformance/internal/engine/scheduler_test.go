@@ -83,8 +83,8 @@ func TestOrderOfChecks(t *testing.T) {
 	want(nil, nothingLeft)
 }
 
-// TestWaitersHaveRoomOfTheirOwn: checks that mostly wait run side by side, also those
-// that would else run alone, and take no place of the others.
+// TestWaitersHaveRoomOfTheirOwn: checks that mostly wait run in parallel, also those that would
+// else run alone, and take no place of the others.
 func TestWaitersHaveRoomOfTheirOwn(t *testing.T) {
 	var checks []*conformance.Check
 	for n := range parallelWaits + 1 {
@@ -169,9 +169,8 @@ func (v *scripted) suite() *Suite {
 	}}}
 }
 
-// TestUndecidedIsRunAgainAlone: where calls disturb each other, what was undecided
-// beside them is run once more; else it stays as it is, and so does what the end of the
-// run leaves open.
+// TestUndecidedIsRunAgainAlone: where calls disturb each other, a check that was undecided in
+// parallel runs once more; else it stays as it is, and so does what the end of the run leaves open.
 func TestUndecidedIsRunAgainAlone(t *testing.T) {
 	for name, c := range map[string]struct {
 		unsteady, undecided, want []conformance.Status
@@ -197,8 +196,7 @@ func TestUndecidedIsRunAgainAlone(t *testing.T) {
 	}
 }
 
-// TestAWarningExplainsNoLoss: a record that is lost fails the run, unless a check that fails
-// as well says why.
+// TestAWarningExplainsNoLoss: a lost record fails the run, unless another failed check explains it.
 func TestAWarningExplainsNoLoss(t *testing.T) {
 	for by, want := range map[conformance.Status]conformance.Status{conformance.Warn: conformance.Fail, conformance.Fail: conformance.NotRun} {
 		sched := newScheduler(&Suite{}, &conformance.Options{}, []*conformance.Check{{ID: "PAR-003"}, {ID: "DUR-006"}})
@@ -230,8 +228,8 @@ func TestALossHasTheCauseOfItsCheck(t *testing.T) {
 	require.Equal(t, []string{"a text that cannot be stored", "a text that cannot be stored", "general"}, causes)
 }
 
-// TestNotesOfSeveralObjects: what was seen at every object is said once, and what was
-// seen at some of them with their names.
+// TestNotesOfSeveralObjects: a note about every object appears once, and one about some of them
+// with their names.
 func TestNotesOfSeveralObjects(t *testing.T) {
 	part := func(status conformance.Status, notes ...string) *Result {
 		return &Result{CheckResult: conformance.CheckResult{Status: status, Notes: notes}}

@@ -1,7 +1,7 @@
 // Package engine runs the checks of a suite: selection, order, parallelism, confirmation and
 // folding are the same for destinations and services. godog, which this package alone imports,
-// executes each scenario. What a check is, and what a report says, is left to package
-// conformance, and what the steps do to the suites.
+// executes each scenario. Package conformance defines checks and reports; the suites define the
+// steps.
 package engine
 
 import (
@@ -24,20 +24,20 @@ var errTimeUp = NotRun("--timeout", "the run's time was up: raise --timeout")
 // Suite is a side of the protocol as the engine judges it. Its functions may be nil, but for
 // Open, NewActor and Finish, and Permitted of a suite that is planned.
 type Suite struct {
-	Name      string // stands in the report
-	Target    string // what is judged, without secrets
+	Name      string // in the report
+	Target    string // the judged endpoint or service, without secrets
 	Catalogue *conformance.Catalogue
 	Steps     []Step
 	Secrets   *wire.Redactor
-	// Symptoms: the findings of the suite carry symptoms, by which defects are told apart;
-	// without them every failure blocks what builds on it.
+	// Symptoms: the findings of the suite carry symptoms, which distinguish defects; without them
+	// every failure blocks what builds on it.
 	Symptoms  bool
-	Permitted func(*conformance.Check) error    // why a check cannot run with what there is, as an Outcome
-	Needs     func(*conformance.Check) []string // what a check builds on; nil: what the catalogue says
+	Permitted func(*conformance.Check) error    // why a check cannot run in this run, as an Outcome
+	Needs     func(*conformance.Check) []string // what a check builds on; nil: as the catalogue has it
 	Objects   func() []string                   // what a check of each object looks at, one after the other
 	Known     func(*conformance.Check) string   // a difference for which a failure is WAIVED; "" is none
-	// Waits reports which checks mostly wait in this run, and disturb no other check: they
-	// run side by side, also those that would else run alone.
+	// Waits reports which checks mostly wait in this run, and disturb no other check: they run in
+	// parallel, also those that would else run alone.
 	Waits func(*conformance.Check) bool
 	Stages
 }
@@ -45,8 +45,8 @@ type Suite struct {
 // Stages are what a suite does at each stage of a run, in this order. late reports that the
 // time of the run was up.
 type Stages struct {
-	// Open looks whether there is something to judge. When it is not ready no check runs, and
-	// the problems of the report say why.
+	// Open looks whether there is something to judge. When it is not ready no check runs, and the
+	// problems of the report explain why.
 	Open   func(ctx context.Context, r *conformance.Report, checks []*conformance.Check) (ready bool, err error)
 	Before func(*conformance.Check) error // journals what a scenario will make; an error is one of the judge
 	// NewActor makes the actor of one scenario. end undoes what the scenario began, also when
@@ -111,14 +111,14 @@ func (s *Suite) Select(opts *conformance.Options) ([]*conformance.Check, error) 
 	}
 	for _, c := range lists.Where(checks, func(c *conformance.Check) bool { return c.Own }) {
 		if odd := undefinedSteps(c, s.Steps); len(odd) > 0 {
-			return nil, &conformance.UsageError{Message: fmt.Sprintf("%s:%d: scenario %q has a step that is not known (or matches twice): %s; 'destkit checks --steps' lists the steps",
-				c.File, c.Line, c.Title, odd[0])}
+			return nil, conformance.Usage("%s:%d: scenario %q has a step that is not known (or matches twice): %s; 'destkit checks --steps' lists the steps",
+				c.File, c.Line, c.Title, odd[0])
 		}
 	}
 	return checks, nil
 }
 
-// Sentences lists what a feature file of the suite may say, as regular expressions.
+// Sentences lists the sentences that a feature file of the suite can use, as regular expressions.
 func (s *Suite) Sentences() []string {
 	return lists.Of(s.Steps, func(d Step) string { return d.pattern.String() })
 }
@@ -218,12 +218,12 @@ func (s *Suite) runCheck(ctx context.Context, found *Findings, negated string) *
 		}
 	}
 	if negated != "" {
-		found.findings = nil // the opposite of the claim was asked for
+		found.findings = nil // the scenario expects the opposite of the claim
 	}
 	return found.result(out, ctx.Err() != nil)
 }
 
-// Plan says which checks a run would judge, and what keeps the others from it; nothing is sent.
+// Plan reports which checks a run would judge, and what keeps the others from it; it sends nothing.
 func (s *Suite) Plan(opts conformance.Options) (*conformance.PlanReport, error) {
 	opts = opts.WithDefaults()
 	checks, err := s.Select(&opts)
@@ -260,9 +260,9 @@ func (s *Suite) attempt(ctx context.Context, c *conformance.Check, again bool) *
 	return r
 }
 
-// blocks reports whether the failure of a check leaves those that build on it without any
-// evidence. Where symptoms tell defects apart, only certificates keep every answer away, and
-// calls that are not answered in time or without an end, which would use up the run.
+// blocks reports whether the failure of a check leaves those that build on it without any evidence.
+// Where symptoms distinguish defects, only certificates keep every answer away, and calls that are
+// not answered in time or without an end, which would use up the run.
 func (s *Suite) blocks(id string, r *Result) bool {
 	return !s.Symptoms || strings.HasPrefix(id, "TLS-") || slices.ContainsFunc(r.Symptoms, func(symptom string) bool {
 		return strings.HasSuffix(symptom, ": "+string(wire.KindTimeout)) || strings.HasSuffix(symptom, ": "+string(wire.KindTooLarge))

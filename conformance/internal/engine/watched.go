@@ -88,7 +88,7 @@ func (s *Suite) WatchedReport(watched []*Watched, opts conformance.Options, star
 
 // result is what the check comes to.
 func (w *Watched) result() *Result {
-	found := *w.found // a report may be asked for again
+	found := *w.found // a report can be requested again
 	switch {
 	case w.looked == 0:
 		return found.Result(Inconclusive(activeServiceJudging, "no call went by that shows it"))
@@ -101,8 +101,8 @@ func (w *Watched) result() *Result {
 	return r
 }
 
-// Observed sums up a judgement of what others did. result gives what each of the selected
-// checks comes to, complete adds what was seen besides: calls, records, the time.
+// Observed sums up a judgement of what others did. result gives what each of the selected checks
+// comes to, complete adds what else was seen: calls, records, the time.
 func (s *Suite) Observed(opts conformance.Options, checks []*conformance.Check, started time.Time, result func(*conformance.Check) *Result, complete func(*conformance.Report)) *conformance.Report {
 	r := opts.NewReport(s.Name, s.Target, started)
 	r.Settings.Passive = true

@@ -29,9 +29,9 @@ type Reply struct {
 	Redirected []*Reply // that led here
 }
 
-// Parse reads the body as JSON. One that is labelled gzip and is not is judged by HTTP-007
-// alone; all else looks at the bytes as they came. One that cannot be held beside others is
-// as one that did not arrive.
+// Parse reads the body as JSON. Only HTTP-007 judges a body that is wrongly labelled gzip; all else
+// looks at the bytes as they came. A body that does not fit into memory with others counts as one
+// that did not arrive.
 func (r *Reply) Parse(trees *Trees) {
 	if !r.OK() {
 		r.DocErr = fmt.Errorf("no complete reply: %s", r.Failure())
@@ -72,8 +72,8 @@ func (r *Reply) Doc() *wire.Node {
 // Member returns a top-level member of the reply, nil when it is absent.
 func (r *Reply) Member(name string) *wire.Node { return r.Doc().Get(name) }
 
-// Result returns the result when it is an object and no error stands beside it. A
-// null error is RPC-004's, and hides nothing else.
+// Result returns the result when it is an object and the reply has no error. RPC-004 judges a null
+// error, which hides nothing else.
 func (r *Reply) Result() *wire.Node {
 	if n, e := r.Member("result"), r.Member("error"); n.Is(wire.Object) && (e == nil || e.Kind == wire.Null) {
 		return n
@@ -81,7 +81,7 @@ func (r *Reply) Result() *wire.Node {
 	return nil
 }
 
-// IsError tells a JSON-RPC error.
+// IsError reports whether the reply is a JSON-RPC error.
 func (r *Reply) IsError() bool {
 	n := r.Member("error")
 	return n != nil && n.Kind != wire.Null && r.Member("result") == nil
@@ -113,7 +113,7 @@ func (r *Reply) WholeErrorText() string {
 	return ""
 }
 
-// ErrorCode is the code of a JSON-RPC error as it stands, "" without one.
+// ErrorCode is the code of a JSON-RPC error as written, "" without one.
 func (r *Reply) ErrorCode() string {
 	if c := r.Member("error").Get("code"); c != nil {
 		return string(c.Raw)
@@ -129,8 +129,8 @@ func (r *Reply) Items(name string) []*wire.Node {
 	return nil
 }
 
-// OtherID reports whether an object came back without the id of the request. What refuses a
-// call before its body is read, as a limit does, has none to give: JSON-RPC has null for that.
+// OtherID reports whether an object came back without the id of the request. A server that refuses
+// a call before it reads the body, as a limit does, has no id to give: JSON-RPC has null for that.
 func (r *Reply) OtherID() bool {
 	id := r.Member("id")
 	if !r.Doc().Is(wire.Object) || (id == nil || id.Is(wire.Null)) && (r.Passing() || slices.Contains(unread, r.Status)) {
@@ -162,9 +162,9 @@ func (r *Reply) InPlace() bool {
 // WaitedInVain reports whether nothing of a reply came in its time.
 func (r *Reply) WaitedInVain() bool { return r.Kind == wire.KindTimeout && r.Received == 0 }
 
-// The values of replies are a multiple of their text. A scenario that asks about fifty
-// objects keeps all replies until its end, and many scenarios run at once, so the values
-// of large replies are kept for those that were looked at last, and read again for others.
+// The values of replies are a multiple of their text. A scenario that queries fifty objects keeps
+// all replies until its end, and many scenarios run at once, so the values of large replies are
+// kept for those that were looked at last, and read again for others.
 const (
 	smallTree = 32 << 10 // bytes that stay with the reply
 	keptTrees = 16 << 20 // bytes of all larger ones
@@ -187,7 +187,7 @@ func (t *Trees) index(r *Reply) int {
 	return slices.IndexFunc(t.kept, func(one tree) bool { return one.reply == r })
 }
 
-// get gives what is kept of a reply, nil when nothing is.
+// get gives the kept values of a reply, nil when there are none.
 func (t *Trees) get(r *Reply) *wire.Node {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
-// TestWhatIsRefusedUnreadNeedsNoID: who refuses a call before its body is read does not
-// know its id, and says null or nothing. Everyone else gives it back.
+// TestWhatIsRefusedUnreadNeedsNoID: a server that refuses a call before it reads the body does not
+// know its id, and sends null or none. Everyone else gives it back.
 func TestWhatIsRefusedUnreadNeedsNoID(t *testing.T) {
 	ids := map[string]string{"null": `"id":null,`, "none": "", "another": `"id":"8",`, "its": `"id":"7",`}
 	for status, unread := range map[int]bool{401: true, 403: true, 413: true, 429: true, 502: true, 503: true, 504: true, 200: false, 400: false, 404: false, 500: false} {

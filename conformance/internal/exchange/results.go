@@ -9,14 +9,14 @@ import (
 	"github.com/destkit/destkit/internal/lists"
 )
 
-// Results are what a reply to sync_batch says of its records.
+// Results are what a reply to sync_batch reports about its records.
 type Results struct {
 	IsArray bool // record_results is an array
 	List    []Result
 	ByKey   map[string][]int // places in List by the text of the identifier
 }
 
-// Result is what the endpoint says of one record.
+// Result is what the endpoint reports about one record.
 type Result struct {
 	Node       *wire.Node
 	Identifier *wire.Node
@@ -58,7 +58,7 @@ func (r *Results) Of(key string) []Result {
 	return lists.Of(r.ByKey[key], func(i int) Result { return r.List[i] })
 }
 
-// Say reports whether a key has results and whether each of them says that.
+// Say reports whether a key has results and all of them have this status.
 func (r *Results) Say(key string, success bool) bool {
 	return len(r.ByKey[key]) > 0 && !slices.ContainsFunc(r.ByKey[key], func(i int) bool { return !r.List[i].says(success) })
 }
@@ -90,7 +90,7 @@ func NodeText(n *wire.Node) string {
 	return string(n.Raw)
 }
 
-// Reading planning replies is lenient: what cannot be read is left out, and rules say why.
+// Reading planning replies is lenient: it leaves out what it cannot read, and rules report why.
 
 // Fields are those that a reply to list_fields describes.
 func (r *Reply) Fields() []rpc.Field {

@@ -44,7 +44,7 @@ func (r *Reply) Failure() string {
 	return string(r.Kind)
 }
 
-// InWords says in plain words what kept a call to a host, or its connection, from coming about.
+// InWords explains in plain words why a call to a host, or its connection, failed.
 func InWords(err error, host string) string {
 	if cause := unreached.Of(err, "endpoint", host); cause.What != "" {
 		return cause.What
@@ -109,7 +109,7 @@ func (r *Reply) Short() string {
 	if !r.OK() {
 		return r.Failure()
 	}
-	// What is shown is at the beginning, and the body may be as long as it likes.
+	// Only the beginning is shown, however long the body is.
 	text := strings.ToValidUTF8(string(r.Body[:min(len(r.Body), utf8.UTFMax*(shownCharacters+1))]), "\ufffd")
 	if text == "" {
 		return fmt.Sprintf("HTTP %d with an empty body", r.Status)

@@ -37,7 +37,7 @@ type Batch struct {
 	Identifiers []json.RawMessage `json:"identifiers"`
 }
 
-// Outcome says how a batch was answered, record by record.
+// Outcome is how a batch was answered, record by record.
 type Outcome struct {
 	Seq          int64             `json:"seq"`
 	Acknowledged []json.RawMessage `json:"acknowledged"`
@@ -45,7 +45,7 @@ type Outcome struct {
 	Unknown      []json.RawMessage `json:"unknown"`
 }
 
-// Cleaned says that keys are gone.
+// Cleaned lists keys that are gone.
 type Cleaned struct {
 	Object      string            `json:"object"`
 	Field       string            `json:"field"`
@@ -73,7 +73,7 @@ func checkIdentifiers(identifiers []json.RawMessage) error {
 	return nil
 }
 
-// State says what is known about a key.
+// State is what is known about a key.
 type State string
 
 // The states of a key. Refused means that every batch with it was refused;
@@ -93,15 +93,15 @@ type Key struct {
 	State      State
 }
 
-// file is what a journal is read as; one with an unknown member must not decide what is deleted.
+// file describes a journal to the reader; one with an unknown member must not decide deletions.
 var file = rawjson.File{Expected: "the journal of a run of destkit conform", Strict: true}
 
-// errNoHeader says that a file ends before its first line is whole.
+// errNoHeader means that a file ends before its first line is complete.
 var errNoHeader = errors.New("it has no header")
 
-// load reads all whole lines. What follows them was torn when the process died: its batch was
-// not sent, its outcome is unknown, so it is left out. Anything wrong before that is an error,
-// for a journal that was edited must not decide what is deleted.
+// load reads all whole lines. A torn rest means that the process died there: its batch was not
+// sent, its outcome is unknown, so load leaves it out. Anything wrong before that is an error, for
+// a journal that was edited must not decide deletions.
 func load(path string, from io.Reader) (*Journal, error) {
 	j := Memory(Header{})
 	j.path = path
@@ -158,7 +158,7 @@ func (j *Journal) apply(number int, entry line) error {
 			return err
 		}
 		j.ledger.begin(*entry.Batch)
-	case entryOutcome: // what is unknown is derived from the batch, not from the line
+	case entryOutcome: // unknown keys are derived from the batch, not from the line
 		outcome, err := j.ledger.outcome(entry.Outcome.Seq, entry.Outcome.Acknowledged, entry.Outcome.Refused)
 		if err != nil {
 			return err
@@ -216,8 +216,8 @@ func (j *Journal) append(entry line) (int64, error) {
 	return j.size, nil
 }
 
-// sync returns once everything up to end is on disk. Parallel batches share
-// one fsync: whoever comes while one runs finds its line covered by the next.
+// sync returns once everything up to end is on disk. Parallel batches share one fsync: a caller
+// that comes while one runs finds its line covered by the next.
 func (j *Journal) sync(end int64) error {
 	if j.disk == nil {
 		return nil

@@ -114,7 +114,7 @@ func resume(path string, file *os.File) (*Journal, error) {
 	return j, nil
 }
 
-// Read reads a journal without changing it; what is then noted in it stays in memory.
+// Read reads a journal without changing it; later notes in it stay in memory.
 func Read(path string) (*Journal, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -168,8 +168,8 @@ func (j *Journal) Begin(object, field, operation string, identifiers []json.RawM
 	return batch.Seq, nil
 }
 
-// Finish notes how the batch was answered. Identifiers that stand in neither list have no answer
-// and stay unknown. It need not reach the disk at once: a lost outcome only makes keys unknown.
+// Finish notes how the batch was answered. Identifiers in neither list have no answer and stay
+// unknown. It need not reach the disk at once: a lost outcome only makes keys unknown.
 func (j *Journal) Finish(seq int64, acknowledged, refused []json.RawMessage) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -177,7 +177,7 @@ func (j *Journal) Finish(seq int64, acknowledged, refused []json.RawMessage) err
 	if err != nil {
 		return fmt.Errorf("write journal: %w", err)
 	}
-	// What happened is known even where it cannot be written down.
+	// The outcome is known even where it cannot be written down.
 	j.ledger.finish(outcome)
 	_, err = j.append(line{Entry: entryOutcome, Outcome: &outcome})
 	return err
@@ -207,16 +207,16 @@ func (j *Journal) Cleaned(keys []Key) error {
 	return nil
 }
 
-// Pending lists the keys that may exist at the destination, in the order in
-// which they were first sent: all that stood in a batch and were not cleaned
-// since. A refused key is listed too, for a refusal may be a lie; State tells.
+// Pending lists the keys that may exist at the destination, in the order in which they were first
+// sent: all keys of batches that were not cleaned since. It lists refused keys too, since a refusal
+// may be false; State has the difference.
 func (j *Journal) Pending() []Key {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.ledger.pending()
 }
 
-// Close writes what is left to disk and closes the file.
+// Close writes the rest to disk and closes the file.
 func (j *Journal) Close() error {
 	j.mu.Lock()
 	end, closed := j.size, j.disk == nil || errors.Is(j.broken, os.ErrClosed)

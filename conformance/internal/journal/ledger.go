@@ -14,7 +14,7 @@ import (
 // name identifies a key: identifiers are the same when their JSON texts are.
 type name struct{ object, field, identifier string }
 
-// fate is what the lines so far say about one key.
+// fate is what the lines so far show about one key.
 type fate struct {
 	first int64 // the number of the batch that sent it first
 	place int   // within that batch

@@ -122,7 +122,7 @@ func TestKillLosesNoAnnouncedBatch(t *testing.T) {
 	}
 	require.NoError(t, child.Process.Kill())
 	for lines.Scan() {
-		announced++ // what it still said before it died
+		announced++ // what it wrote before it died
 	}
 	require.Error(t, child.Wait())
 	require.GreaterOrEqual(t, announced, 25)

@@ -4,19 +4,16 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/destkit/destkit/conformance/internal/exchange"
 	"github.com/destkit/destkit/conformance/internal/line"
-	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/internal/write"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
-// A cause that is stated is trusted, so it is stated only where observations leave one. When a check has failed
-// twice, the second time alone, the judge sends what tells the candidates apart.
+// A stated cause is trusted, so it is stated only where observations leave one. When a check has
+// failed twice, the second time alone, the judge sends probes that distinguish the candidates.
 
 // diagnose replaces the possible cause of missing records, old values and failed batches by the observed one.
 func (sc *Scenario) diagnose() {
@@ -27,7 +24,7 @@ func (sc *Scenario) diagnose() {
 	for _, q := range []struct {
 		about func(symptom string) bool
 		find  func() write.Cause
-		need  bool // what it needs is there
+		need  bool // its requirements are met
 	}{
 		{func(s string) bool { return s == write.SymptomMissing }, sc.whyMissing, sees},
 		{func(s string) bool { return s == symptomOldValue }, sc.whyOld, sees},
@@ -45,16 +42,6 @@ func (sc *Scenario) diagnose() {
 			sc.Belongs(q.about, found.Rule)
 		}
 	}
-}
-
-// seenCause is one that the calls of the run have left alone.
-func seenCause(format string, args ...any) write.Cause {
-	return write.Cause{Text: fmt.Sprintf(format, args...), Observed: true}
-}
-
-// either are candidates that the calls of the run do not tell apart, with the call that does.
-func either(one, other, call string) write.Cause {
-	return write.Cause{Text: wire.EitherCause(one, other, call)}
 }
 
 // whyMissing distinguishes late writes, lost batches, remembered plans and objects.
@@ -94,7 +81,7 @@ func (sc *Scenario) whyMissing() write.Cause {
 	return sc.whyNoneStored(operation)
 }
 
-// whyTheseLost is the cause where another record, alone in a sync of its own, is stored.
+// whyTheseLost is the cause where another record, alone in a separate sync, is stored.
 func (sc *Scenario) whyTheseLost(operation string, lost []*write.Record) write.Cause {
 	if c := sc.whyKeysLost(lost); c.Text != "" {
 		return c
@@ -133,30 +120,13 @@ func (sc *Scenario) whyNoneStored(operation string) write.Cause {
 	return seenCause("%s is acknowledged and nothing is written: not alone, not later (%s), not after a planning call. The write is not made, not committed, or its error is swallowed.", operation, sc.Opts.LateWait)
 }
 
-// notAwaited is the cause where what was written is there some time after the reply.
-func notAwaited(after time.Duration, what string) write.Cause {
-	return seenCause("the write is not awaited: %s after the reply %s.", exchange.Round(after), what)
-}
-
-// arrived is the cause where records came late, or each of several processes shows its own.
-func (sc *Scenario) arrived(after time.Duration, records []*write.Record) write.Cause {
-	for range 4 {
-		if seen, err := sc.Observe(records); err != nil {
-			return write.Cause{}
-		} else if len(seen) < len(records) {
-			return severalStores
-		}
-	}
-	return notAwaited(after, "the records were there")
-}
-
-// severalStores is the cause where what was written is there in some looks only.
+// severalStores is the cause where only some looks show the written record.
 var severalStores = write.Cause{
 	Text: "some looks find the records and later ones do not: processes that take turns keep records of their own, or something takes the records away again.",
 	Fix:  "keep records in one store that all processes share, not in their memory.", Observed: true, Rule: ofWrites,
 }
 
-// whyLostTogether tells batches that lose records from what was sent before the records or beside them.
+// whyLostTogether decides whether the batch, an earlier one or a concurrent one loses the records.
 func (sc *Scenario) whyLostTogether(operation string, b *write.Batch) write.Cause {
 	lost, n := sc.Unmet.Lost[0].Record, len(b.Records)
 	there, ok := sc.together(operation, n, nil)
@@ -173,7 +143,7 @@ func (sc *Scenario) whyLostTogether(operation string, b *write.Batch) write.Caus
 	case overlapping(sc.Latest):
 		return seenCause("a batch of %s is stored when no other runs beside it: batches at the same time take back each other's writes.", quantity.Count(n, "record"))
 	}
-	return write.Cause{} // it is neither their values nor their number: what the check does besides decides
+	return write.Cause{} // neither their values nor their number: the rest of the check decides
 }
 
 // whyUnwitnessed looks again later, without a read-back: the record may be on its way.
@@ -218,7 +188,7 @@ func (sc *Scenario) staysDeleted(operation string, r *write.Record) bool {
 func (sc *Scenario) whyFailed() write.Cause {
 	i := slices.IndexFunc(sc.Latest, func(b *write.Batch) bool { return !b.Answered() })
 	if i < 0 || sc.Explained() {
-		return write.Cause{} // all were answered, or the endpoint says it
+		return write.Cause{} // all were answered, or the endpoint reports it
 	}
 	b := sc.Latest[i]
 	other := write.First(sc.Catalog.Objects, func(o *write.Object) bool { return o.APIName != sc.Object.APIName })

@@ -21,7 +21,7 @@ import (
 
 // lostChange is a change that was acknowledged and not made.
 type lostChange struct {
-	*Scenario // with a sync run of its own
+	*Scenario // with a separate sync run
 	*write.Expected
 	fields []string                   // that have their old values
 	before map[string]json.RawMessage // what a read-back showed before the change
@@ -37,10 +37,10 @@ func (c *lostChange) attempt(r *write.Record) (write.Observed, bool) {
 	return c.storedAs(c.Operation, r)
 }
 
-// whyOld tells late writes, plans that are kept for a sync, values that are not taken and dropped updates apart.
+// whyOld distinguishes late writes, plans kept for a sync, refused values and dropped updates.
 func (sc *Scenario) whyOld() write.Cause {
 	if !slices.ContainsFunc(sc.Unmet.Stale, func(d write.Difference) bool { return d.Class == values.Older }) {
-		return write.Cause{} // the values themselves say it
+		return write.Cause{} // the values themselves show it
 	}
 	c := &lostChange{Scenario: sc.apart(), Expected: sc.Model.Get(sc.Unmet.Stale[0].Record)}
 	for _, d := range sc.Unmet.Stale {
@@ -81,7 +81,7 @@ func inBulk(b *write.Batch) write.Cause {
 		"what an earlier batch of the same sync has left (its plan, its operation or its content)", "the whole batch in a sync of its own")
 }
 
-// whyKept sends the change again in a sync of its own, and then smaller and larger values for its fields.
+// whyKept sends the change again in a separate sync, and then smaller and larger values.
 func (c *lostChange) whyKept(b *write.Batch) write.Cause {
 	got, ok := c.attempt(c.Record)
 	switch {

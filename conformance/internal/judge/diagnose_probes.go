@@ -13,7 +13,7 @@ import (
 	"github.com/destkit/destkit/internal/lists"
 )
 
-// What is sent to tell causes apart, and to test the read-back hook.
+// Probes that distinguish causes, and test the read-back hook.
 
 // tries sends records in one batch; nil where it could not be sent.
 func (sc *Scenario) tries(operation string, records ...*write.Record) *write.Batch {
@@ -36,7 +36,7 @@ func (sc *Scenario) shows(r *write.Record) (write.Observed, bool) {
 	return seen[exchange.KeyText(r.Key)], err == nil
 }
 
-// storedAs sends a record, with others beside it, and reads it back; false where it is not acknowledged.
+// storedAs sends a record in a batch with others, and reads it back; false if not acknowledged.
 func (sc *Scenario) storedAs(operation string, r *write.Record, beside ...*write.Record) (write.Observed, bool) {
 	if !sc.sends(operation, slices.Concat([]*write.Record{r}, beside)...) {
 		return write.Observed{}, false
@@ -64,7 +64,7 @@ func (sc *Scenario) created(operation string) *write.Record {
 	return nil
 }
 
-// together is creates in a sync of its own, and counts the records that are there; false where that is not known.
+// together creates records in a separate sync, and counts those that exist; false if not known.
 func (sc *Scenario) together(operation string, n int, after *write.Object) (there int, ok bool) {
 	other := sc.apart()
 	b := other.creates(operation, n, after)
@@ -129,7 +129,7 @@ func (s *Judge) TestReadback(ctx context.Context, checks []*conformance.Check) e
 	}
 	for _, o := range s.Named() {
 		sc := s.NewScenario(ctx, &conformance.Check{ID: "HOOK-000", Title: "The read-back hook is sound"}, o)
-		// An interrupted test says nothing about the hook.
+		// An interrupted test is no evidence about the hook.
 		err := sc.testHook()
 		if status, _, _ := engine.Decided(err); status == conformance.HarnessError {
 			return err
@@ -138,7 +138,7 @@ func (s *Judge) TestReadback(ctx context.Context, checks []*conformance.Check) e
 	return nil
 }
 
-// testHook tests the hook on one object. What keeps records from being made is left to the checks.
+// testHook tests the hook on one object. The checks report what prevents creating records.
 func (sc *Scenario) testHook() error {
 	fresh, err := sc.fresh(1, rpc.OperationInsert)
 	if err != nil {
@@ -165,7 +165,7 @@ func (sc *Scenario) testHook() error {
 	if err := sc.LearnFolding(sc.BatchAt(made[0]), made[0]); err != nil {
 		return err
 	}
-	// The key that was never used is asked for once more, beside those that were.
+	// The key that was never used is read back once more, together with the used ones.
 	if err := never(sc.ObserveUntil(slices.Concat(fresh, made), some)); err != nil || sc.j.shown(sc.Object) {
 		return err
 	}
@@ -174,8 +174,8 @@ func (sc *Scenario) testHook() error {
 
 func some(seen map[string]write.Observed) bool { return len(seen) > 0 }
 
-// contradicted asks the endpoint itself when the hook shows nothing: an update that finds an acknowledged record, and
-// skips a key that was never used, says that the record is there. Else the endpoint may be to blame as well.
+// contradicted queries the endpoint when the hook shows nothing: an update that finds an
+// acknowledged record, and skips an unused key, proves it. Else the endpoint may be at fault too.
 func (sc *Scenario) contradicted(made []*write.Record) error {
 	if !sc.Object.Accepts(rpc.OperationUpdate) {
 		return nil

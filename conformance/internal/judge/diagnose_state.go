@@ -9,6 +9,7 @@ import (
 	"github.com/destkit/destkit/conformance/internal/exchange"
 	"github.com/destkit/destkit/conformance/internal/model"
 	"github.com/destkit/destkit/conformance/internal/values"
+	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/internal/write"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/hook"
@@ -148,7 +149,7 @@ func (sc *Scenario) whyLeft() write.Cause {
 	}
 }
 
-// whyOutpaced tells a late write from calls at the same time that take back each other's.
+// whyOutpaced distinguishes a late write from concurrent calls that undo each other.
 func (sc *Scenario) whyOutpaced() write.Cause {
 	blind := sc.Unmet.Outpaced
 	if len(blind) == 0 {
@@ -236,4 +237,31 @@ func (sc *Scenario) whyKeysLost(lost []*write.Record) write.Cause {
 		}
 	}
 	return write.Cause{}
+}
+
+// seenCause is one that the calls of the run have left alone.
+func seenCause(format string, args ...any) write.Cause {
+	return write.Cause{Text: fmt.Sprintf(format, args...), Observed: true}
+}
+
+// either are candidates that the calls of the run do not distinguish, with the call that does.
+func either(one, other, call string) write.Cause {
+	return write.Cause{Text: wire.EitherCause(one, other, call)}
+}
+
+// notAwaited is the cause where a written record exists some time after the reply.
+func notAwaited(after time.Duration, what string) write.Cause {
+	return seenCause("the write is not awaited: %s after the reply %s.", exchange.Round(after), what)
+}
+
+// arrived is the cause where records came late, or each of several processes shows its own.
+func (sc *Scenario) arrived(after time.Duration, records []*write.Record) write.Cause {
+	for range 4 {
+		if seen, err := sc.Observe(records); err != nil {
+			return write.Cause{}
+		} else if len(seen) < len(records) {
+			return severalStores
+		}
+	}
+	return notAwaited(after, "the records were there")
 }

@@ -1,70 +1,20 @@
-// Package judge has the steps of the scenarios, which godog runs: what they send and what
-// they claim of it; and it looks for the causes of what does not hold. What is sent and
-// expected is left to package write, rules on single exchanges to package rules.
+// Package judge has the steps of the scenarios, which godog runs: what they send and what they
+// claim of it; and it looks for the causes of what does not hold. Package write sends and knows
+// what to expect, package rules has the rules on single exchanges.
 package judge
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"maps"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
-	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/internal/cleanup"
 	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/rules"
-	"github.com/destkit/destkit/conformance/internal/write"
-	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/lists"
 )
-
-// Judge is a run that judges.
-type Judge struct {
-	cleanup.Cleanup
-	Settled  statuses
-	Overall  overall
-	storedBy sync.Map // object and operation of records that were there
-	atOnce   sync.Map // kinds of writes that no later ones carry out
-	exact    sync.Map // values that small batches have stored as they were sent
-	Cat      *conformance.Catalogue
-	Full     []*write.Batch // of the declared size, sent when nothing else is
-}
-
-// statuses are those of the checks that have their final result, by id.
-type statuses struct{ by sync.Map }
-
-// Settle keeps the final status of a check.
-func (s *statuses) Settle(r *conformance.CheckResult) { s.by.Store(r.ID, r.Status) }
-
-// of is the status of a check, "" as long as it has none.
-func (s *statuses) of(id string) conformance.Status {
-	known, _ := s.by.Load(id)
-	status, _ := known.(conformance.Status)
-	return status
-}
-
-// Scenario is a scenario with what its steps leave for its claims.
-type Scenario struct {
-	*cleanup.Scenario
-	j           *Judge
-	bad         []*write.Record               // the records that must not be accepted
-	badSure     bool                          // the author says that they are bad
-	disagreeing []disagreeing                 // records with identifiers of two records
-	twins       []*write.Record               // records of another object with keys that were sent
-	full        bool                          // the latest batch has the declared size
-	keysTooWide string                        // all records with integer keys were refused: how
-	endings     []func(context.Context) error // hooks to end
-	altered     map[string]json.RawMessage    // what the hook alter_schema answered
-}
-
-// NewScenario is a scenario of a check for an object, or for none.
-func (s *Judge) NewScenario(ctx context.Context, c *conformance.Check, o *write.Object) *Scenario {
-	return &Scenario{Scenario: s.Cleanup.NewScenario(ctx, c, o), j: s}
-}
 
 // ScenarioOf is the scenario whose findings the engine looks at.
 func (s *Judge) ScenarioOf(ctx context.Context, found *engine.Findings) *Scenario {
@@ -73,18 +23,6 @@ func (s *Judge) ScenarioOf(ctx context.Context, found *engine.Findings) *Scenari
 		sc.Object = s.Catalog.Object(found.Object())
 	}
 	return sc
-}
-
-// apart is a scenario of the same check with a sync run of its own.
-func (sc *Scenario) apart() *Scenario {
-	other := sc.j.NewScenario(sc.Ctx, sc.Check(), sc.Object)
-	other.Model = sc.NewView()
-	return other
-}
-
-// fresh makes n ordinary records for an operation.
-func (sc *Scenario) fresh(n int, operation string) ([]*write.Record, error) {
-	return sc.Make(n, operation, rpc.Field{}, &write.Sending{})
 }
 
 // End looks for the cause of what was found twice, ends the hooks, and counts what was seen.
@@ -101,9 +39,6 @@ func (sc *Scenario) End() error {
 	}
 	return err
 }
-
-// sentences are steps without a parameter, by their patterns.
-type sentences map[string]func(*Scenario) error
 
 // Definitions are all sentences that a feature file may use.
 var Definitions = sync.OnceValue(func() []engine.Step {
@@ -123,9 +58,6 @@ var Definitions = sync.OnceValue(func() []engine.Step {
 	)
 })
 
-// batchIsProcessed is the rule to which a run adds what it has asked itself.
-const batchIsProcessed = "every batch is processed"
-
 // ruleSteps put what a scenario has sent to the rules: one step for each first word of their sentences.
 func ruleSteps() []engine.Step {
 	bySubject := map[string][]string{}
@@ -137,58 +69,4 @@ func ruleSteps() []engine.Step {
 	return lists.Of(slices.Sorted(maps.Keys(bySubject)), func(subject string) engine.Step {
 		return engine.NewStep("^("+subject+" (?:"+strings.Join(bySubject[subject], "|")+"))$", func(sc *Scenario) any { return sc.holds })
 	})
-}
-
-// terms are what the rules know of the run.
-func (s *Judge) terms() rules.Terms {
-	return rules.Terms{
-		URL: s.URL, Profile: s.Opts.Profile, PlanningTimeout: s.Opts.PlanningTimeout, BatchTimeout: s.Opts.BatchTimeout,
-		Token: s.Target.Token, Secret: s.Secret, JudgeTLS: s.TLSJudged(), Roots: s.Opts.Roots,
-	}
-}
-
-// holds puts what the scenario has sent to a rule.
-func (sc *Scenario) holds(sentence string) error {
-	shared := func(b *write.Batch) *rules.Batch { return &b.Batch }
-	l := &rules.Look{
-		Terms: sc.j.terms(), Replies: sc.Replies, Handshake: sc.Handshaken, Reached: sc.Measured.Reached,
-		Batches: lists.Of(sc.Batches, shared), Latest: lists.Of(sc.Latest, shared),
-	}
-	return sc.takes(l, rules.Of(sentence)(l))
-}
-
-// takes adds what a rule has found, and says what it comes to.
-func (sc *Scenario) takes(l *rules.Look, err error) error {
-	for _, b := range l.Breaches {
-		sc.BrokenAs(b.Symptom, b.Operation, b.Expected, b.Actual, b.Where...)
-		if b.Cause != "" {
-			symptom := b.Symptom
-			if symptom == "" {
-				symptom = b.Where[0].Symptom()
-			}
-			sc.Explain(func(s string) bool { return s == symptom }, b.Cause, b.Fix, b.Observed)
-		}
-		if b.Curl != "" {
-			sc.lastFinding().Curl = b.Curl
-		}
-	}
-	for _, n := range l.Notes {
-		sc.Note("%s", n)
-	}
-	for _, p := range l.Proofs {
-		sc.Proof("%s", p)
-	}
-	if open, is := errors.AsType[*rules.Undecided](err); is {
-		return engine.Outcome(open.Status, open.Decider, "%s", open.Reason)
-	}
-	return sc.Held()
-}
-
-// lastFinding is the one that was added last, to be completed; without any, one that nothing keeps.
-func (sc *Scenario) lastFinding() *engine.Finding {
-	found := sc.All()
-	if len(found) == 0 {
-		return &engine.Finding{}
-	}
-	return &found[len(found)-1]
 }

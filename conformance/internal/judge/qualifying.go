@@ -54,7 +54,7 @@ func (sc *Scenario) sendsQualifying(n int, which, how string) error {
 	return sc.sendsAfter(prepare, due, &write.Sending{}, m)
 }
 
-// sendsAfter sends what must be there first, and then what is judged.
+// sendsAfter sends the records that must exist first, and then the judged ones.
 func (sc *Scenario) sendsAfter(prepare, due []write.Set, before, m *write.Sending) error {
 	if len(prepare) > 0 {
 		sc.Sets = prepare
@@ -119,7 +119,7 @@ func (sc *Scenario) operationsAccept() error {
 	return engine.Inconclusive(write.DeciderKeys, "%s", sc.keysTooWide)
 }
 
-// wasCreated reports whether a record was acknowledged and, where a read-back tells, is there.
+// wasCreated reports whether a record was acknowledged and, where a read-back can show it, exists.
 func (sc *Scenario) wasCreated(r *write.Record) bool {
 	before, looked := sc.Before[r.Place()]
 	return sc.Model.Get(r).Created && (!looked || before.Count > 0)
@@ -140,8 +140,8 @@ func (sc *Scenario) wideKeys(s write.Set, refusal string) bool {
 	})
 }
 
-// leastPlanWorks: a record that carries only what every plan must map is taken
-// where a fuller one is. An update without anything to change may be refused.
+// leastPlanWorks: a record that carries only what every plan must map is taken where a fuller one
+// is. An update with nothing to change may be refused.
 func (sc *Scenario) leastPlanWorks() error {
 	sc.LeastPlan = true
 	for i, s := range sc.Sets {
@@ -195,7 +195,7 @@ func (sc *Scenario) refusedForItself(p write.Purpose) bool {
 	return b == nil || b.Reply.IsError()
 }
 
-// leastUnanswered judges a plan that got neither results nor an error: it is sent again, and beside it a fuller one.
+// leastUnanswered sends a plan without results or an error again, and a fuller one, and judges it.
 func (sc *Scenario) leastUnanswered(p write.Purpose, s write.Set) error {
 	again, err := sc.WriteOne(p.Operation, s.Records[:1], write.Plan{})
 	if err != nil || again.Answered() || again.Reply.IsError() || !again.Reply.OK() {

@@ -15,9 +15,9 @@ import (
 	"github.com/destkit/destkit/internal/quantity"
 )
 
-// Values that the declared types permit and that are refused are reported as what they
-// are: below the gate where an endpoint refuses them always, a broken rule where it
-// accepts the same values in another operation or for another record.
+// Refusals of values that the declared types permit are below the gate where an endpoint refuses
+// them always, and a broken rule where it accepts the same values in another operation or for
+// another record.
 
 // valuesAccepted adds a finding for each refused row; a field that is known to want a format is noted only.
 func (sc *Scenario) valuesAccepted() error {
@@ -158,8 +158,8 @@ func (sc *Scenario) beforeIt(id rpc.Field, r *write.Record) (*write.Record, erro
 	return before, nil
 }
 
-// valuesFareTheSame compares what became of each row in each operation. What is refused in one only is sent once
-// more, alone: accepted then, it was refused for the records next to it.
+// valuesFareTheSame compares the fate of each row in each operation. A value that only one
+// operation refuses is sent again, alone: accepted then, it was refused for the records next to it.
 func (sc *Scenario) valuesFareTheSame() error {
 	type fate struct {
 		purpose write.Purpose
@@ -191,7 +191,7 @@ func (sc *Scenario) valuesFareTheSame() error {
 		here, ok := accepted[r.Odd.What]
 		for _, there := range refused[r.Odd.What] {
 			if yes, _, _, _ := sc.Accepted(sc.Sets[slices.Index(sc.Purposes, there.purpose)]); !ok || yes == 0 {
-				break // DAT-014 and OPS-007 judge what is refused everywhere
+				break // DAT-014 and OPS-007 judge values that are refused everywhere
 			}
 			if sc.takenAlone(there.batch, there.record, there.purpose.Existing) {
 				sc.refusedInBatch(there.batch, there.record)

@@ -98,7 +98,7 @@ func (pc *passiveCheck) take(v rules.Verdict) bool {
 	return broken
 }
 
-// learn keeps what an exchange says of the endpoint, for reports.
+// learn keeps what an exchange shows about the endpoint, for reports.
 func (r *Ruler) learn(c *rules.Call) {
 	if !c.Good() || c.Result() == nil {
 		return
@@ -128,3 +128,6 @@ type overall struct {
 	Calls int
 	Lost  []*exchange.Reply // good calls that got no response
 }
+
+// batchIsProcessed is the rule with a separate step, batchesProcessed.
+const batchIsProcessed = "every batch is processed"

@@ -111,7 +111,7 @@ func (sc *Scenario) callsUnknown(several string) error {
 	return nil
 }
 
-// methodCalls are the calls of one method: one for every object where it asks for an object.
+// methodCalls are the calls of one method: one for every object where it takes an object.
 func (sc *Scenario) methodCalls(method string) []line.Request {
 	if method != rpc.MethodListFields && method != rpc.MethodSupportedOperations {
 		return []line.Request{{Method: method}}
@@ -192,8 +192,8 @@ func (sc *Scenario) callsInWays(what string, table *engine.Table) error {
 	return nil
 }
 
-// sendsBodies sends each row of a table as a whole request body. {id} stands
-// for a fresh id, {uuid} for one in UUID form, {300} for one of 300 characters.
+// sendsBodies sends each row of a table as a whole request body. {id} is replaced by a fresh id,
+// {uuid} by one in UUID form, {300} by one of 300 characters.
 func (sc *Scenario) sendsBodies(table *engine.Table) error {
 	for _, row := range engine.Rows(table) {
 		fresh := sc.NewID()
@@ -276,7 +276,7 @@ func outOfBounds(r *exchange.Reply) bool {
 	return r.Status == http.StatusUnauthorized || r.Status == http.StatusForbidden
 }
 
-// refusesStranger tells a reply that takes the caller for a stranger from an error about something else.
+// refusesStranger distinguishes a refusal of an unknown caller from an error about something else.
 func refusesStranger(r *exchange.Reply, stranger string) bool {
 	return outOfBounds(r) || stranger != "" && r.IsError() && string(r.Member("error").Raw) == stranger
 }

@@ -86,14 +86,6 @@ func (sc *Scenario) differs(e *write.Expected, seen map[string]write.Observed) b
 	})
 }
 
-// operationOf is the operation of the last batch that carried a record.
-func (sc *Scenario) operationOf(r *write.Record) string {
-	if b := sc.BatchAt(r); b != nil {
-		return b.Operation
-	}
-	return sc.LastOperation()
-}
-
 // unchanged compares with what was there before the last batch. "everything else" leaves out the fields that it named,
 // "every other record" the records: which fields of them change is for RES-014.
 func (sc *Scenario) unchanged(what string) error {
@@ -135,11 +127,6 @@ func (sc *Scenario) unchanged(what string) error {
 		found[0].Actual += fmt.Sprintf("; %d of %s that were there are missing", gone, quantity.Count(len(records), "record"))
 	}
 	return sc.Held()
-}
-
-// inLatest reports whether the last batch named a record.
-func (sc *Scenario) inLatest(r *write.Record) bool {
-	return slices.ContainsFunc(sc.Latest, func(b *write.Batch) bool { return write.Holds(b.Records, r) })
 }
 
 // keptAsItWas reports whether a record is as it was; exempt leaves out what the last batch named.

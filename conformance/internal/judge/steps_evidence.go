@@ -83,8 +83,8 @@ func (sc *Scenario) due() ([]*write.Expected, error) {
 	return due, nil
 }
 
-// observeDue reads records back until good says so, and reports those that are not there. What
-// the claim asks is INCONCLUSIVE without a hook.
+// observeDue reads records back until good holds, and reports those that are missing. The claim is
+// INCONCLUSIVE without a hook.
 func (sc *Scenario) observeDue(what string, due []*write.Expected, good func(map[string]write.Observed) bool) (map[string]write.Observed, error) {
 	if err := sc.needReadbackOf(what); err != nil {
 		return nil, err

@@ -18,7 +18,7 @@ import (
 	"github.com/destkit/destkit/internal/hook"
 )
 
-// storedExactly judges the values of what is there; a record that is not there is a finding too.
+// storedExactly judges the stored values; a missing record is a finding too.
 func (sc *Scenario) storedExactly() error {
 	if err := sc.unanswered(); err != nil {
 		return err
@@ -199,7 +199,7 @@ func (sc *Scenario) pair(e *write.Expected, name string, got write.Observed) val
 	return p
 }
 
-// fieldDiffers reports whether a field is not as it was sent, and notes what is lost and may be.
+// fieldDiffers reports whether a field is not as it was sent, and notes permitted losses.
 func (sc *Scenario) fieldDiffers(e *write.Expected, name string, got write.Observed) bool {
 	p := sc.pair(e, name, got)
 	if sc.Hides(e.Record.Object.APIName, name) {

@@ -15,8 +15,8 @@ import (
 	"github.com/destkit/destkit/internal/quantity"
 )
 
-// These steps send batches of the declared size. Each is large: what a run can afford is
-// sent in the order of what it shows, and what it leaves out is noted.
+// These steps send batches of the declared size. Each is large: a run sends as many as it can
+// afford, the most informative first, and notes what it leaves out.
 var fullSentences = sentences{
 	`^the service sends a full batch of new records with any operation, unless one was sent$`:                (*Scenario).sendsFull,
 	`^the service sends full batches of new, repeated and changed records with every operation of a mirror$`: (*Scenario).sendsFullBatches,
@@ -81,7 +81,7 @@ func (sc *Scenario) sendsFullBatches() error {
 			return err
 		}
 		if answered, err := sc.fullBatchStored(full.what); err != nil || !answered {
-			return err // the claims say what an unanswered batch means
+			return err // the claims decide what an unanswered batch means
 		}
 	}
 	return nil

@@ -20,8 +20,8 @@ import (
 	"github.com/destkit/destkit/internal/quantity"
 )
 
-// What the ledger of the run knows is read back before the clean-up: a record of one check
-// that another one's batch has changed is seen here only.
+// The last read-back checks the ledger of the run before the clean-up: only this shows a record of
+// one check that another check's batch has changed.
 var keptSentences = sentences{
 	`^every acknowledged record of the run is as it was acknowledged$`: func(sc *Scenario) error {
 		return sc.heldByRun(conformance.SeenKept, func(s model.State) bool { return s.Exists }, sc.noneAccepted())
@@ -97,7 +97,7 @@ func (sc *Scenario) heldByRun(kind conformance.Evidence, which func(model.State)
 	deadline := time.Now().Add(sc.Opts.ReadbackWindow)
 	for pause := 100 * time.Millisecond; err == nil && len(broken) > 0 && time.Now().Before(deadline); pause *= 2 {
 		if err = line.Elapse(sc.Ctx, min(pause, time.Until(deadline))); err == nil {
-			// What holds already is not asked for again.
+			// A record that is right already is not read back again.
 			again := lists.Where(keys, func(k model.Key) bool {
 				return slices.ContainsFunc(broken, func(c model.Contradiction) bool { return c.Place == k.Place })
 			})
@@ -112,8 +112,8 @@ func (sc *Scenario) heldByRun(kind conformance.Evidence, which func(model.State)
 	return sc.Held()
 }
 
-// contradictions are what a read-back shows against the ledger, but for records of checks that have failed. ask are
-// the keys to look at now, the others are as they were seen.
+// contradictions are the differences of a read-back from the ledger, except for records of checks
+// that have failed. ask are the keys to look at now, the others are as they were seen.
 func (sc *Scenario) contradictions(keys, ask []model.Key, seen map[model.Place]model.Sight) ([]model.Contradiction, error) {
 	ids := map[string][]json.RawMessage{}
 	for _, k := range ask {
@@ -171,12 +171,12 @@ func (sc *Scenario) reportBroken(broken []model.Contradiction, of int) {
 	}
 }
 
-// wording is how a contradiction is told: {key}, {field}, {want}, {got} and {other}, whose value
-// it is, stand for what it is about, {by} for the last batch.
+// wording describes a contradiction: {key}, {field}, {want} and {got} are its parts, {other} is the
+// owner of the value, {by} the last batch.
 type wording struct{ expected, actual, symptom, why string }
 
-// ofRecords are those about the record itself, ofFields those about a value. why is "" where
-// the candidates of the check say it.
+// ofRecords are those about the record itself, ofFields those about a value. why is "" where the
+// check has its own candidates.
 var (
 	ofRecords = map[model.Kind]wording{
 		model.Lost: {"the record {key} there: {by}", "it is not there", write.SymptomMissing,
@@ -202,7 +202,7 @@ var (
 
 const reached = "a batch that did not name the record reaches it."
 
-// inWords is how a contradiction is told.
+// inWords describes a contradiction.
 func inWords(c model.Contradiction, last model.Named) wording {
 	w := ofRecords[c.Kind]
 	switch {

@@ -14,7 +14,7 @@ import (
 	"github.com/destkit/destkit/internal/lists"
 )
 
-// These steps ask for an object with what a check needs; where it has not got it, the check is NOT_APPLICABLE.
+// These steps select an object with what a check needs; without one, the check is NOT_APPLICABLE.
 
 var objectSentences = sentences{
 	`^an object$`:                         (*Scenario).anObject,
@@ -115,11 +115,6 @@ func (sc *Scenario) mostFields() error {
 }
 
 // What the service does with several objects.
-
-// otherObjects are those that are listed beside one.
-func (sc *Scenario) otherObjects(than *write.Object) []*write.Object {
-	return lists.Where(sc.Catalog.Objects, func(o *write.Object) bool { return o.APIName != than.APIName })
-}
 
 func (sc *Scenario) plansOthers() error {
 	var calls []line.Request

@@ -216,8 +216,8 @@ func (sc *Scenario) deletesRefused() {
 	}
 }
 
-// deletesDenied: what was acknowledged and is still there was not deleted (spec 4.2). A run that has found something
-// keeps its verdict, since that may be the reason: a late write, or a record under another key (SEM-014).
+// deletesDenied: an acknowledged record that still exists was not deleted (spec 4.2). A run with
+// findings keeps its verdict, since a late write or another key (SEM-014) may explain it.
 func (sc *Scenario) deletesDenied() {
 	if sc.j.Settled.found() {
 		return

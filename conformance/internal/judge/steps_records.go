@@ -4,10 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/destkit/destkit/conformance/internal/engine"
-	"github.com/destkit/destkit/conformance/internal/line"
 	"github.com/destkit/destkit/conformance/internal/values"
 	"github.com/destkit/destkit/conformance/internal/write"
 	"github.com/destkit/destkit/destsim/rpc"
@@ -42,41 +40,6 @@ func recordSteps() []engine.Step {
 	}
 }
 
-// operations resolves the words of a step; there may be no changing one, and none "if there is one".
-func (sc *Scenario) operations(which string) ([]string, error) {
-	o := sc.Object
-	if o == nil {
-		return nil, line.Harness("no object is chosen")
-	}
-	op, missing := "", "creates records"
-	switch which {
-	case "every changing operation":
-		return lists.Where([]string{rpc.OperationUpsert, rpc.OperationUpdate}, o.Accepts), nil
-	case "any operation":
-		return o.Writing()[:1], nil
-	case "each operation":
-		return o.Writing(), nil
-	case "an operation that is not advertised":
-		op = write.First([]string{rpc.OperationUpdate, rpc.OperationInsert, rpc.OperationUpsert}, func(op string) bool { return !o.Accepts(op) })
-		if op == "" {
-			return nil, line.NotApplicable("%s advertises every operation", o)
-		}
-	case "the creating operation":
-		op = o.Creating()
-	case "the changing operation":
-		op, missing = o.FirstOf(rpc.OperationUpsert, rpc.OperationUpdate), "changes records"
-	default:
-		name, optional := strings.CutSuffix(strings.TrimPrefix(which, "operation "), " if there is one")
-		if op = strings.Trim(name, `"`); optional && !o.Accepts(op) {
-			return nil, nil
-		}
-	}
-	if op == "" {
-		return nil, line.NotApplicable("%s advertises no operation that %s", o, missing)
-	}
-	return []string{op}, nil
-}
-
 // sendingOf reads the operations and the manner of a step.
 func (sc *Scenario) sendingOf(which, how string) (ops []string, m *write.Sending, err error) {
 	if ops, err = sc.operations(which); err == nil {
@@ -85,7 +48,7 @@ func (sc *Scenario) sendingOf(which, how string) (ops []string, m *write.Sending
 	return ops, m, err
 }
 
-// sendsNew makes records and sends them, a set of its own for each operation.
+// sendsNew creates and sends records, a separate set for each operation.
 func (sc *Scenario) sendsNew(n int, which, how string) error {
 	ops, m, err := sc.sendingOf(which, how)
 	if err != nil {
@@ -122,7 +85,7 @@ func (sc *Scenario) sendsSame(other, which, times, how string) error {
 			}
 		}
 	}
-	sc.Purposes = nil // what is sent again is for no purpose of its own
+	sc.Purposes = nil // records that are sent again have no separate purpose
 	for i, s := range sc.Sets {
 		if s.Records = write.ForOperation(s.Operation, sc.again(s.Records, other, m)); which == "every changing operation" {
 			s.Records = write.ForOperation(rpc.OperationUpdate, s.Records) // whatever it is called, it is an update
@@ -195,8 +158,8 @@ func (sc *Scenario) sendsSome(what string, n int, other, which, how string) erro
 	if err != nil {
 		return err
 	}
-	// The existing ones carry other values, so that an overwrite shows, and stand between
-	// the new ones, so that what they break shows before and behind them.
+	// The existing ones carry other values, so that an overwrite shows, and are placed between the
+	// new ones, so that what they break shows before and behind them.
 	return sc.sendsOne(ops[0], slices.Concat(fresh[:len(fresh)/2], sc.again(old, otherValues, m), fresh[len(fresh)/2:]), m)
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/destkit/destkit/internal/quantity"
 )
 
-// These steps judge what sync_batch says of its records: good and bad ones in one batch,
+// These steps judge what sync_batch reports about its records: good and bad ones in one batch,
 // skips, and the same records sent again, alone or in parallel (spec 7.2.4).
 var resultSentences = sentences{
 	`^every batch is processed$`:                                  (*Scenario).batchesProcessed,
@@ -67,7 +67,7 @@ func (sc *Scenario) acknowledged() error {
 	return sc.Held()
 }
 
-// refusedChange is the symptom of a batch that refuses what it is for.
+// refusedChange is the symptom of a batch that refuses its change.
 func refusedChange(b *write.Batch) string {
 	return "refused " + write.Purpose{Operation: b.Operation, Existing: true}.String()
 }
@@ -182,7 +182,7 @@ func (sc *Scenario) oneSkipConvention() error {
 		return engine.Inconclusive("", "no record was skipped")
 	}
 	if !accepted {
-		return sc.noneAccepted() // nothing tells a skip from a refusal
+		return sc.noneAccepted() // nothing distinguishes a skip from a refusal
 	}
 	return sc.Held()
 }
@@ -211,7 +211,7 @@ func (sc *Scenario) sameOutcome() error {
 	for b, r := range write.Each(sc.Latest) {
 		was, is := before[r.Place()], b.OutcomeOf(r)
 		if was == write.Unclear || is == write.Unclear || was == is {
-			continue // RES-002 judges what is unclear
+			continue // RES-002 judges unclear results
 		}
 		if sc.BrokenAs(cmp.Or(b.Reply.Symptom(), write.SymptomPosition), b.Operation, was+" for "+string(r.Key)+", as in its batch", is+" when it is sent alone: "+b.WhyOf(r), b.Reply); is == "success" {
 			refused = append(refused, places[r.Place()])

@@ -43,7 +43,7 @@ func (sc *Scenario) badField() (fields map[string]string, sure, ok bool) {
 }
 
 // sendsBad puts bad records at places that are not symmetrical, so that results in another order show. The same records
-// without what is bad go first: only beside them a refusal means that the bad value was the reason.
+// go first without the bad value: only next to them a refusal means that it was the reason.
 func (sc *Scenario) sendsBad(good, bad int, which, ifKnown string) error {
 	fields, sure, known := sc.badField()
 	if !known && ifKnown != "" {
@@ -110,8 +110,8 @@ func (sc *Scenario) sendsThese(what, which string, table *engine.Table) error {
 	return sc.sendRefusedApart(ops[0])
 }
 
-// shownBy is a row that stands for the values that one change of an endpoint alters, and
-// variedFormats one for further values of the formats that fields ask for.
+// shownBy is a row that covers the values that one change of an endpoint alters, and variedFormats
+// one for further values of the formats that fields require.
 var (
 	shownBy       = regexp.MustCompile(`^values that would show "(.+)"$`)
 	variedFormats = "values of the format that a name asks for"
@@ -161,7 +161,7 @@ func (sc *Scenario) withValues(id rpc.Field, table *engine.Table) ([]*write.Reco
 	return nil, line.NotApplicable("%s has no field of that type", sc.Object)
 }
 
-// withFormats makes records with further values of the formats that fields ask for.
+// withFormats makes records with further values of the formats that fields require.
 func (sc *Scenario) withFormats(id rpc.Field) ([]*write.Record, error) {
 	var out []*write.Record
 	for n := 0; ; n++ {
@@ -275,7 +275,7 @@ func (sc *Scenario) sendsIdentifiers(operation string, table *engine.Table) erro
 		for _, row := range engine.Rows(table) {
 			quoted := strings.HasPrefix(row[0], `"`)
 			if quoted != (kind == rpc.TypeString) || strings.Contains(row[0], "{number}") && sc.Keys.Given {
-				continue // the row is for the other type, or the author has said what a key looks like
+				continue // the row is for the other type, or the author has defined what a key looks like
 			}
 			r, err := sc.NewRecord(sc.Object, id)
 			if err != nil {

@@ -81,7 +81,7 @@ func (s *Session) Close() {
 func (s *Session) Resolve() error {
 	if s.Target.URL == "" {
 		if s.Target.Handler == nil {
-			return Usage("the URL of the endpoint is missing: destkit conform https://HOST/PATH")
+			return conformance.Usage("the URL of the endpoint is missing: destkit conform https://HOST/PATH")
 		}
 		s.Target.URL = "http://destination.localhost/"
 	}
@@ -130,16 +130,16 @@ func (s *Session) secretOf(u *url.URL) (string, error) {
 	case "query":
 		values := u.Query()[name]
 		if len(values) != 1 || values[0] == "" {
-			return "", Usage("url-secret %q: the URL has no query parameter %q with one value", s.Opts.URLSecret, name)
+			return "", conformance.Usage("url-secret %q: the URL has no query parameter %q with one value", s.Opts.URLSecret, name)
 		}
 		return values[0], nil
 	case "path":
 		segments := strings.Split(strings.TrimPrefix(u.EscapedPath(), "/"), "/")
 		i, err := strconv.Atoi(name)
 		if err != nil || i < 0 || i >= len(segments) || segments[i] == "" {
-			return "", Usage("url-secret %q: the path has no segment %q (they count from 0)", s.Opts.URLSecret, name)
+			return "", conformance.Usage("url-secret %q: the path has no segment %q (they count from 0)", s.Opts.URLSecret, name)
 		}
 		return url.PathUnescape(segments[i])
 	}
-	return "", Usage("url-secret %q: use query:NAME or path:INDEX", s.Opts.URLSecret)
+	return "", conformance.Usage("url-secret %q: use query:NAME or path:INDEX", s.Opts.URLSecret)
 }

@@ -57,15 +57,15 @@ type Manner struct {
 	hops            int
 }
 
-// refusedEarly is a request that many endpoints refuse before they read its body, which would
-// stand before the next call of the connection: it gets a separate one, and ERR-002 judges that.
+// refusedEarly is a request that many endpoints refuse before they read its body. The rest would
+// precede the next call, so it gets its own connection; ERR-002 judges that.
 func (r *Request) refusedEarly() bool {
 	_, changed := r.Header["Authorization"]
 	return r.Conn == nil && (changed || r.HTTPMethod != "")
 }
 
-// valid holds a request that is meant to be good to the published schema. The records of a
-// plan are alike: its first batch stands for all.
+// valid checks a request that is meant to be good against the published schema. The records of a
+// plan are alike: its first batch represents all.
 func (s *Session) valid(req *Request) error {
 	if req.Odd {
 		return nil
@@ -199,8 +199,8 @@ func ObjectParams(o rpc.Object) []byte {
 	return b
 }
 
-// So many bytes of the bodies that are asked for object by object are kept at once, each until
-// the end of its scenario.
+// KeptBodies limits the bytes of the bodies that are requested object by object and kept at once,
+// each until the end of its scenario.
 const (
 	KeptBodies = 24 << 20
 	FewBytes   = 1 << 20 // are not counted
@@ -214,7 +214,7 @@ func (s *Session) saw(req Request, r *exchange.Reply) *exchange.Reply {
 	return r
 }
 
-// NoResponse tells a reply that never began from one that never ended.
+// NoResponse distinguishes a reply that never started from one that never ended.
 func NoResponse(r *exchange.Reply) string {
 	if r.Received > 0 {
 		return "no complete HTTP response"
@@ -222,7 +222,7 @@ func NoResponse(r *exchange.Reply) string {
 	return "no HTTP response"
 }
 
-// WhyUnreached says in plain words why a reply did not come to its end, and what to do.
+// WhyUnreached explains in plain words why a reply did not end, and what to do.
 func (s *Session) WhyUnreached(r *exchange.Reply, name, host string) (what, fix string) {
 	cause := unreached.Of(r.Err, name, host)
 	switch {

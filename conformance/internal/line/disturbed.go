@@ -14,9 +14,9 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
-// A single 502, 503, 504 or 429, or a connection that is lost, says nothing of the rule
-// that is judged at that moment: the call is repeated, and what it was is one finding of
-// ERR-007. What every repeat is answered with is the answer to that call.
+// A single 502, 503, 504 or 429, or a lost connection, shows nothing about the rule that is judged
+// at that moment: the call is repeated, and the disturbance is one finding of ERR-007. The response
+// to every repeat is the answer to that call.
 
 // disturbances are the calls of a run that were answered when they were made again.
 type disturbances struct {
@@ -114,10 +114,10 @@ func TakesEffectOnce(operation string) bool {
 
 const SymptomDisturbed = "a disturbance that passes"
 
-// ListBeside asks for the objects over a second connection, while that of an earlier call is
-// open. Where no answer comes, and comes at once when nothing else is open, the endpoint
-// serves one connection at a time, as one with a single worker that keeps its connection.
-// That is one finding, and not one of every call that hangs: the run goes on with one.
+// ListBeside requests the objects over a second connection, while that of an earlier call is open.
+// Where no answer comes, and comes at once when nothing else is open, the endpoint serves one
+// connection at a time, as one with a single worker that keeps its connection. That is one finding,
+// and not one of every call that hangs: the run goes on with one.
 func (s *Session) ListBeside(ctx context.Context, earlier *exchange.Reply) (*exchange.Reply, error) {
 	kept, beside := Request{Method: rpc.MethodListObjects}, Request{Method: rpc.MethodListObjects, Fresh: true}
 	if !earlier.Ended() || earlier.ConnClosed || len(s.Replicas.Lines) > 1 {
@@ -148,8 +148,8 @@ func (s *Session) ListBeside(ctx context.Context, earlier *exchange.Reply) (*exc
 	return last, nil
 }
 
-// answeredAlone closes what is open and makes n calls over one connection, which stays
-// open. It gives the last reply, nil when not all were answered over that connection.
+// answeredAlone closes open connections and makes n calls over one connection, which stays open. It
+// gives the last reply, nil when not all were answered over that connection.
 func (s *Session) answeredAlone(ctx context.Context, req Request, n int) (last *exchange.Reply, err error) {
 	s.Client.CloseIdle()
 	for range n {

@@ -21,11 +21,11 @@ import (
 	"github.com/destkit/destkit/internal/quantity"
 )
 
-// A process that ends or restarts in the middle of a run would break every rule that is
-// judged at that moment. It is one finding, of ERR-006: the session notices that, waits a
-// bounded while for the return, and what was under way is judged once more, alone. A process
-// that accepts connections and answers nothing any more would cost the time limit of every
-// later call: it is the same finding, unless it answers again.
+// A process that ends or restarts in the middle of a run would break every rule that is judged at
+// that moment. It is one finding, of ERR-006: the session notices it, waits a bounded while for the
+// return, and repeats the interrupted checks, alone. A process that accepts connections and answers
+// nothing any more would cost the time limit of every later call: it is the same finding, unless it
+// answers again.
 
 // Outage is one time in which the endpoint accepted no connections, or answered nothing.
 type Outage struct {
@@ -40,7 +40,7 @@ type Outage struct {
 	Silent   bool // it accepted connections, and answered nothing
 }
 
-// err is what the calls end with that meet an endpoint which is gone.
+// err is the error of the calls that meet an endpoint which is gone.
 func (o *Outage) err() error {
 	if o.Silent {
 		return wire.ErrSilent
@@ -156,7 +156,7 @@ func (s *Session) away(ctx context.Context, to *wire.Client, call *underWay, req
 	w.mu.Lock()
 	o.Alone, o.Suspects = w.most <= 1, slices.Clone(w.calls)
 	w.mu.Unlock()
-	if o.Silent { // the one that hangs has begun before, and may have been given more time
+	if o.Silent { // the hanging call started earlier, perhaps with a longer timeout
 		o.Call = quantity.List(namesOf(o.Suspects))
 	}
 	return s.OutageAt(ctx, to, call.started, o)
@@ -185,7 +185,7 @@ func (s *Session) OutageAt(ctx context.Context, to *wire.Client, started time.Ti
 		return wire.ErrAway // another call has found the same outage
 	}
 	heard := w.heard.Load()
-	for range 2 { // asked in vain, it is called an outage
+	for range 2 { // two calls in vain make it an outage
 		answered, silent := s.answers(ctx, to, o.Silent)
 		if answered {
 			return nil // the loss of one call is judged by the checks
@@ -216,9 +216,8 @@ func (s *Session) OutageAt(ctx context.Context, to *wire.Client, started time.Ti
 	return wire.ErrAway
 }
 
-// answers reports whether a fresh connection brings any response, and if not, whether one
-// was accepted. An endpoint that is silent is asked for more: where one method hangs,
-// another may be answered.
+// answers reports whether a fresh connection brings any response, and if not, whether one was
+// accepted. A silent endpoint gets more calls: where one method hangs, another may be answered.
 func (s *Session) answers(ctx context.Context, to *wire.Client, more bool) (answered, silent bool) {
 	ctx, enough := context.WithCancel(ctx)
 	defer enough()

@@ -57,7 +57,7 @@ func TestRateLimitHeader(t *testing.T) {
 	require.EqualValues(t, DefaultRateLimit, s.Pace.requests)
 }
 
-// TestPaceSpreadsEvenly: parallel callers get turns of their own.
+// TestPaceSpreadsEvenly: parallel callers get separate turns.
 func TestPaceSpreadsEvenly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPace()

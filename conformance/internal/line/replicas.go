@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/exchange"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
@@ -18,10 +19,10 @@ import (
 	"github.com/destkit/destkit/internal/quantity"
 )
 
-// replicas are the processes of one destination. Consecutive calls of a check go to each in
-// turn, so that nothing which one of them keeps for itself helps the next call (spec 4.2,
-// statelessness rules 1 to 3). Only what is about one connection or one address stays with
-// the URL itself: kept-alive connections, certificates, redirects and the plain-http probe.
+// replicas are the processes of one destination. Consecutive calls of a check go to each in turn,
+// so that nothing which one of them keeps for itself helps the next call (spec 4.2, statelessness
+// rules 1 to 3). Only calls about one connection or one address stay with the URL itself:
+// kept-alive connections, certificates, redirects and the plain-http probe.
 type replicas struct {
 	Names []string       // as they may be shown
 	Lines []*wire.Client // the first is that of the URL
@@ -44,7 +45,7 @@ func (r *replicas) next(check string, req *Request) int {
 // callsNamed bounds the calls that a finding names one by one.
 const callsNamed = 12
 
-// Describe says to which replica each call of a check went, for a finding.
+// Describe names the replica that each call of a check went to, for a finding.
 func (r *replicas) Describe(replies []*exchange.Reply) string {
 	if len(r.Lines) < 2 || len(replies) == 0 {
 		return ""
@@ -88,14 +89,14 @@ func parseEndpoint(what, raw string) (*url.URL, error) {
 	u, err := url.Parse(raw)
 	switch {
 	case err != nil:
-		return nil, Usage("the URL of the %s does not parse: check the escapes, the port and the brackets", what)
+		return nil, conformance.Usage("the URL of the %s does not parse: check the escapes, the port and the brackets", what)
 	case u.Scheme != "http" && u.Scheme != "https":
-		return nil, Usage("the URL of the %s must start with https:// (or http:// in development)", what)
+		return nil, conformance.Usage("the URL of the %s must start with https:// (or http:// in development)", what)
 	case u.Hostname() == "":
-		return nil, Usage("the URL of the %s has no host: destkit conform https://HOST/PATH", what)
+		return nil, conformance.Usage("the URL of the %s has no host: destkit conform https://HOST/PATH", what)
 	}
 	if n, err := strconv.Atoi(cmp.Or(u.Port(), "1")); err != nil || n < 1 || n > 65535 {
-		return nil, Usage("the URL of the %s has the port %q: use 1 to 65535", what, u.Port())
+		return nil, conformance.Usage("the URL of the %s has the port %q: use 1 to 65535", what, u.Port())
 	}
 	return u, nil
 }
@@ -103,7 +104,7 @@ func parseEndpoint(what, raw string) (*url.URL, error) {
 // resolveReplicas checks the further URLs: the token goes there, too.
 func (s *Session) resolveReplicas() error {
 	if len(s.Target.Replicas) > 0 && s.Target.Handler != nil {
-		return Usage("replicas need URLs: a handler in this process is one process")
+		return conformance.Usage("replicas need URLs: a handler in this process is one process")
 	}
 	all := []*url.URL{s.URL}
 	for i, raw := range s.Target.Replicas {
@@ -113,9 +114,9 @@ func (s *Session) resolveReplicas() error {
 		case err != nil:
 			return err
 		case u.Scheme != s.URL.Scheme:
-			return Usage("the URL of the %s is %s and that of the endpoint %s: one destination is reached in one way", what, u.Scheme, s.URL.Scheme)
+			return conformance.Usage("the URL of the %s is %s and that of the endpoint %s: one destination is reached in one way", what, u.Scheme, s.URL.Scheme)
 		case slices.ContainsFunc(all, func(o *url.URL) bool { return sameEndpoint(o, u) }):
-			return Usage("the URL of the %s is given twice: name each process once", what)
+			return conformance.Usage("the URL of the %s is given twice: name each process once", what)
 		}
 		all = append(all, u)
 	}
@@ -123,7 +124,7 @@ func (s *Session) resolveReplicas() error {
 	return nil
 }
 
-// sameEndpoint compares what a call is sent to.
+// sameEndpoint reports whether two URLs lead to the same endpoint.
 func sameEndpoint(a, b *url.URL) bool {
 	port := func(u *url.URL) string {
 		return cmp.Or(u.Port(), map[string]string{"https": "443", "http": "80"}[u.Scheme])
@@ -138,7 +139,7 @@ func (s *Session) connectAll(o wire.Options) error {
 	for _, o.URL = range all {
 		client, err := wire.New(o)
 		if err != nil {
-			return Usage("%s", s.Redactor.String(err.Error()))
+			return conformance.Usage("%s", s.Redactor.String(err.Error()))
 		}
 		s.Replicas.Lines = append(s.Replicas.Lines, client)
 	}
@@ -146,15 +147,15 @@ func (s *Session) connectAll(o wire.Options) error {
 	for i, u := range all { // when the redactor knows the secrets of all
 		name := s.Redactor.String(u)
 		if i > 0 && slices.Contains(s.Replicas.Names, name) {
-			name += fmt.Sprintf(" (replica %d)", i) // what tells them apart is a secret
+			name += fmt.Sprintf(" (replica %d)", i) // what distinguishes them is a secret
 		}
 		s.Replicas.Names = append(s.Replicas.Names, name)
 	}
 	return nil
 }
 
-// Silent asks each further process, and says which one does not answer, and why; "" when all
-// do. The calls of every check to one that is not there would be lost in turn.
+// Silent calls each further process, and returns which one does not answer, and why; "" when all
+// do. The calls of every check to a missing one would be lost in turn.
 func (s *Session) Silent(ctx context.Context) (string, error) {
 	for i := 1; i < len(s.Replicas.Lines); i++ {
 		req := Request{Method: rpc.MethodTestConnection, replica: i}

@@ -1,6 +1,6 @@
-// Package line owns the line to an endpoint: it sends the calls of a run within the limits
-// that the endpoint declares, sends again what a disturbance kept from its answer, and
-// notices when the endpoint is away. What a call means is left to others.
+// Package line owns the connections to an endpoint: it sends the calls of a run within the limits
+// that the endpoint declares, repeats calls that a disturbance kept from their answer, and notices
+// when the endpoint is away. It does not interpret calls.
 package line
 
 import (
@@ -23,7 +23,6 @@ import (
 	"github.com/destkit/destkit/conformance/internal/exchange"
 	"github.com/destkit/destkit/conformance/internal/values"
 	"github.com/destkit/destkit/conformance/internal/wire"
-	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/hook"
 	"github.com/destkit/destkit/internal/pause"
 	"github.com/destkit/destkit/internal/quantity"
@@ -54,7 +53,7 @@ type Session struct {
 	}
 }
 
-// settings are what a run was asked to do, and for which endpoint.
+// settings are the options of a run, and its endpoint.
 type settings struct {
 	Target   conformance.Target
 	Opts     conformance.Options
@@ -96,21 +95,21 @@ func (t *tokenBox) Set(v string) { t.Lock(); defer t.Unlock(); t.value = v }
 func Validate(o conformance.Options) error {
 	switch {
 	case !slices.Contains([]conformance.Profile{conformance.ProfileSpec, conformance.ProfileV1, conformance.ProfileStrict}, o.Profile):
-		return Usage("unknown profile %q: use spec, v1 or strict", o.Profile)
+		return conformance.Usage("unknown profile %q: use spec, v1 or strict", o.Profile)
 	case !slices.Contains([]conformance.Development{conformance.DevelopmentAuto, conformance.DevelopmentOn, conformance.DevelopmentOff}, o.Development):
-		return Usage("unknown development mode %q: use auto, on or off", o.Development)
+		return conformance.Usage("unknown development mode %q: use auto, on or off", o.Development)
 	case !slices.Contains([]string{"", conformance.SkipFailure, conformance.SkipSuccess, conformance.SkipSuccessWithMessage}, o.SkipConvention):
-		return Usage("unknown skip convention %q: use failure, success or success-with-message", o.SkipConvention)
+		return conformance.Usage("unknown skip convention %q: use failure, success or success-with-message", o.SkipConvention)
 	case o.Write && len(o.Objects) == 0:
-		return Usage("writing needs the name of an object: add --object NAME ('destkit plan URL' lists them)")
+		return conformance.Usage("writing needs the name of an object: add --object NAME ('destkit plan URL' lists them)")
 	case !o.Write && len(o.Objects) > 0 && (o.Readback.Set() || o.ReadbackFunc != nil):
-		return Usage("a read-back hook needs --write: nothing is written to be read back")
+		return conformance.Usage("a read-back hook needs --write: nothing is written to be read back")
 	case o.MaxRecords < 0 || o.PlanningTimeout < 0 || o.BatchTimeout < 0 || o.Timeout < 0 || o.ReadbackWindow < 0:
-		return Usage("limits and durations cannot be negative")
+		return conformance.Usage("limits and durations cannot be negative")
 	case o.KeyFrom > o.KeyTo:
-		return Usage("key range %d:%d is empty: FROM must not exceed TO", o.KeyFrom, o.KeyTo)
+		return conformance.Usage("key range %d:%d is empty: FROM must not exceed TO", o.KeyFrom, o.KeyTo)
 	case !strings.Contains(o.KeyTemplate, "{n}") || !strings.Contains(o.KeyTemplate, "{run}"):
-		return Usage("key template %q needs {run} and {n}, so that keys are unique and recognisable", o.KeyTemplate)
+		return conformance.Usage("key template %q needs {run} and {n}, so that keys are unique and recognisable", o.KeyTemplate)
 	}
 	return nil
 }
@@ -172,12 +171,7 @@ func Harness(format string, args ...any) error {
 	return engine.Outcome(conformance.HarnessError, "", format, args...)
 }
 
-// Usage is a mistake of the caller.
-func Usage(format string, args ...any) error {
-	return &conformance.UsageError{Message: fmt.Sprintf(format, foreign.Args(args)...)}
-}
-
-// Elapse lets time pass; the error says why the run is over before.
+// Elapse lets time pass; the error is why the run ended before.
 func Elapse(ctx context.Context, d time.Duration) error {
 	if pause.For(ctx, d) != nil {
 		return Overtime(ctx)
@@ -185,10 +179,10 @@ func Elapse(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-// CleanUpCheck stands in the records of clean-up calls.
+// CleanUpCheck is the check in the records of clean-up calls.
 var CleanUpCheck = &conformance.Check{ID: "CLEAN", Title: "Clean-up"}
 
-// Overtime says why the run ended before this check did.
+// Overtime returns why the run ended before this check did.
 func Overtime(ctx context.Context) error {
 	if cause := context.Cause(ctx); engine.IsOutcome(cause) {
 		return cause

@@ -76,7 +76,7 @@ type judge struct {
 	shown   func(Place) Sight
 	entries []*entry
 	keys    []Key
-	// What follows is made when a value is not as it was sent.
+	// These are made when a value is not as it was sent.
 	owners map[owned]Place // of values that one record alone was sent
 	filled map[owned]bool  // fields of objects that show a value; owned.raw is ""
 }
@@ -152,7 +152,7 @@ func (j *judge) value(e *entry, f rpc.Field, got json.RawMessage) (Contradiction
 		return !empty(got) && slices.ContainsFunc(values[name], func(raw json.RawMessage) bool { return same(f, raw, got) })
 	}
 	if f.Type == rpc.TypeBoolean {
-		had = func(past) bool { return false } // one of two values says nothing of its origin
+		had = func(past) bool { return false } // one of two values shows nothing about its origin
 	}
 	if !sent {
 		c.Kind = Returned
@@ -195,7 +195,7 @@ func same(f rpc.Field, a, b json.RawMessage) bool {
 // OrNull is a value as text, null where it is missing.
 func OrNull(raw []byte) string { return cmp.Or(string(raw), "null") }
 
-// blank is no value. What is false or zero can be an older value.
+// blank is no value. False or zero can be an older value.
 func blank(raw json.RawMessage) bool {
 	return slices.Contains([]string{"null", `""`, "[]"}, string(raw))
 }

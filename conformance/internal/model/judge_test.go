@@ -17,7 +17,7 @@ func contact(_, name string) (rpc.Field, bool) {
 	return rpc.Field{APIName: name, Type: kinds[name], Array: name == "tags", Createable: own, Updateable: own}, kinds[name] != ""
 }
 
-// TestJudge plants a defect of each kind, and what looks like one and is none.
+// TestJudge plants a defect of each kind, and look-alikes that are no defects.
 func TestJudge(t *testing.T) {
 	bob := model.Place{Object: "contact", Field: "email", Key: "bob"}
 	type sent struct {

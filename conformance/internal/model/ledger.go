@@ -38,10 +38,10 @@ type Naming struct {
 	Bulk   bool                       // the record is one of many that make load, or takes long to read back
 }
 
-// Outcome is what the reply to a batch says of one record.
+// Outcome is what the reply to a batch reports about one record.
 type Outcome int
 
-// The outcomes. What is unclear may have happened.
+// The outcomes. An unclear operation may have happened.
 const (
 	Unclear Outcome = iota
 	Acknowledged
@@ -85,7 +85,7 @@ func (l *Ledger) Restarted() { l.restarts.Add(1) }
 // Restarts is how often the endpoint was restarted.
 func (l *Ledger) Restarts() int { return int(l.restarts.Load()) }
 
-// entry is what is known of one key.
+// entry holds the state of one key.
 type entry struct {
 	Place
 	State
@@ -167,7 +167,7 @@ func (l *Ledger) End(b *Batch, answers []Answer) {
 	}
 }
 
-// Doubt takes back what is known of a key: it may be there from an earlier run.
+// Doubt makes the state of a key unknown: it may exist from an earlier run.
 func (l *Ledger) Doubt(p Place) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -236,8 +236,8 @@ func form(p Place) Place {
 	return p
 }
 
-// witness is an answer about a record whose state was known before: its words tell a record that
-// is there from one that is not, where both never get the same.
+// witness is an answer about a record whose state was known before: its words distinguish an
+// existing record from an absent one, where both never get the same.
 type witness struct {
 	object, operation string
 	words             string // "" of a success
@@ -254,7 +254,7 @@ func (l *Ledger) keepWitness(e *entry, operation string, n Naming, a Answer) {
 	l.witnesses[witness{n.Object, operation, a.Words, e.Exists}] = true
 }
 
-// Contradicted reports whether updates have said the same of records that must be there and must not.
+// Contradicted reports whether updates got the same words for records that must exist and must not.
 func (l *Ledger) Contradicted(object string) bool {
 	return l.anyUpdate(object, func(words string) bool { return l.witnesses[witness{object, rpc.OperationUpdate, words, true}] })
 }

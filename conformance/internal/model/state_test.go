@@ -86,7 +86,7 @@ func TestState(t *testing.T) {
 	}
 }
 
-// TestOverlap: what batches leave that are under way at once.
+// TestOverlap: what concurrent batches leave.
 func TestOverlap(t *testing.T) {
 	cases := []struct {
 		name          string
@@ -121,8 +121,8 @@ func TestOverlap(t *testing.T) {
 	}
 }
 
-// TestSettled: keys that an endpoint may take for one, or that name the same record, say
-// nothing of each other.
+// TestSettled: keys that an endpoint may take for one, or that name the same record, are no
+// evidence about each other.
 func TestSettled(t *testing.T) {
 	key := func(text string) model.Place { return model.Place{Object: "contact", Field: "email", Key: text} }
 	cases := []struct {

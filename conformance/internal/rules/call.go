@@ -27,7 +27,7 @@ type Call struct {
 
 	request *wire.Node   // nil when the body is not one JSON value
 	badBody bool         // there is a body, and it is no JSON
-	form    envelopeForm // the answer to another than goodForm says nothing about a good call
+	form    envelopeForm // the answer to another than goodForm shows nothing about a good call
 	params  *wire.Node
 	empty   bool   // params is {}
 	keyless int    // records of the batch without an identifier
@@ -35,7 +35,7 @@ type Call struct {
 	auth    string // the Authorization header
 }
 
-// envelopeForm is what is wrong with a request.
+// envelopeForm is the fault of a request, if any.
 type envelopeForm uint8
 
 const (
@@ -79,7 +79,7 @@ func (c *Call) Reply() *exchange.Reply { return c.reply }
 // Good reports whether nothing is wrong with the request.
 func (c *Call) Good() bool { return c.form == goodForm }
 
-// envelope says what is wrong with the request.
+// envelope returns the fault of the request.
 func (c *Call) envelope() envelopeForm {
 	switch {
 	case c.httpMethod != http.MethodPost:
@@ -137,11 +137,11 @@ func (c *Call) almostKnown() bool {
 // near reports whether two exchanges were made at about the same time.
 func (c *Call) near(o *Call) bool { return c.Started.Sub(o.Started).Abs() <= sameTime }
 
-// label is what a planning call names beside the object.
+// label is the label of the object in a planning call.
 func (c *Call) label() string { return text(c.params.Get("object", "label")) }
 
 // refusedOutside reports whether a guard, a throttle or a gateway before the endpoint may have
-// answered, of which rules about the endpoint's answers say nothing.
+// answered: such an answer is no evidence for rules about the endpoint's answers.
 func (c *Call) refusedOutside() bool {
 	return (forbidden(c.reply) || c.Passing()) && !c.Enveloped()
 }
@@ -191,7 +191,7 @@ func says(success bool) func(r result) bool {
 	return func(r result) bool { return r.Success != nil && *r.Success == success }
 }
 
-// Statuses count the results that say success, and failure.
+// Statuses count the results that report success, and failure.
 func (b *Batch) Statuses() (succeeded, failed int) {
 	return len(lists.Where(b.List, says(true))), len(lists.Where(b.List, says(false)))
 }
@@ -210,7 +210,7 @@ func (b *Batch) repeated() string {
 	return fmt.Sprintf("each record of the batch has %s: a part of it is written and reported, is not emptied when it is full, and is written and reported again.", quantity.Count(n, "result"))
 }
 
-// Stranger tells a result that names a record which was not sent.
+// Stranger reports whether a result names a record which was not sent.
 func (b *Batch) Stranger(r result) bool {
 	return r.Identifier != nil && r.Identifier.Kind != wire.Null && len(b.sent[exchange.NodeText(r.Identifier)]) == 0
 }
@@ -226,7 +226,7 @@ func (b *Batch) Anonymous() bool {
 	return len(b.List) > 0 && len(b.List) == len(b.Keys) && !slices.ContainsFunc(b.List, func(r result) bool { return r.Identifier != nil || r.Node.Kind != wire.Object })
 }
 
-// noResultSymptom tells a record whose result names an altered identifier from one without.
+// noResultSymptom distinguishes a record whose result names an altered identifier from one without.
 func (b *Batch) noResultSymptom(text string) string {
 	for key, at := range b.ByKey { // an altered one may be that of another record, which has results to spare
 		if key != text && len(at) > len(b.sent[key]) && Resembles(text, key) && (len(b.sent[key]) > 0 || b.Stranger(b.List[at[0]])) {

@@ -19,7 +19,7 @@ import (
 	"github.com/destkit/destkit/internal/quantity"
 )
 
-// errorsGroup judges deadlines, stalls, and what errors say (spec 5.2.4, 7.2.2).
+// errorsGroup judges deadlines, stalls, and the content of errors (spec 5.2.4, 7.2.2).
 func errorsGroup(g ruleset) map[string]Claim {
 	g.on(answers, "ERR-003", "ERR-004")
 	g.on(begun, "TIM-003")
@@ -27,7 +27,7 @@ func errorsGroup(g ruleset) map[string]Claim {
 		return c.known() && c.Method != rpc.MethodSyncBatch && (c.Ended() || c.Total > t.PlanningTimeout)
 	}, "TIM-001")
 	g.onTraffic(func(t *Traffic, c *Call) bool {
-		// A small batch in time says nothing of a full one.
+		// A small batch in time shows nothing about a full one.
 		full := t.speed != nil && int64(c.Records) >= t.speed.MaximumBatchSize
 		return c.Batch != nil && (full && c.enveloped() || c.Total > t.BatchTimeout)
 	}, "TIM-002")
@@ -77,7 +77,7 @@ func (l *Look) measured() error {
 	return err
 }
 
-// eachError is the claim about the text of each error: expected, and what is wrong with it.
+// eachError is the claim about the text of each error: expected, and its faults.
 func eachError(wrong func(r *reply, text string) (expected string, actual []string)) Claim {
 	return func(l *Look) error {
 		for _, r := range lists.Where(l.Replies, (*reply).IsError) {
@@ -122,7 +122,7 @@ func unreadable(r *reply, text string) (expected string, actual []string) {
 	return "", nil
 }
 
-// markup tells a page of HTML that was taken for a message.
+// markup matches a page of HTML that was taken for a message.
 var markup = regexp.MustCompile(`(?i)<!doctype|<(html|head|body|div|p|h[1-6]|pre|br|table)\b[^>]*>`)
 
 // maxMessage is the length up to which an error message is readable.

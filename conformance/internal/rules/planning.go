@@ -152,7 +152,7 @@ func objectsNamed(l *Look, r *reply, items []*wire.Node) {
 	}
 }
 
-// repeats are the texts that stand in a list more than once.
+// repeats are the texts that occur in a list more than once.
 func repeats(names []string) []string {
 	var out []string
 	seen := map[string]int{}

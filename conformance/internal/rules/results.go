@@ -18,7 +18,7 @@ import (
 	"github.com/destkit/destkit/internal/quantity"
 )
 
-// resultsGroup judges what sync_batch says of its records (spec 7.2.4).
+// resultsGroup judges what sync_batch reports about its records (spec 7.2.4).
 func resultsGroup(g ruleset) map[string]Claim {
 	batches := func(takes func(c *Call) bool, ids ...string) {
 		g.on(func(c *Call) bool { return c.Batch != nil && takes(c) }, ids...)
@@ -113,7 +113,7 @@ func identifiersExact(l *Look, b *Batch, r result) {
 	}
 }
 
-// Resembles tells a distorted copy of a key, or a nearby number, from an identifier out of nowhere.
+// Resembles reports whether an identifier is a distorted copy of a key, or a nearby number.
 func Resembles(sent, got string) bool {
 	fold := func(s string) string {
 		return strings.ToLower(strings.Join(strings.Fields(values.Normalise(s)), ""))
@@ -164,7 +164,7 @@ func noStrangers(l *Look, b *Batch, r result) {
 		case altered || slices.ContainsFunc(b.texts, func(key string) bool { return Resembles(key, got) }):
 			breach.Symptom = SymptomAltered
 		case slices.ContainsFunc(b.texts, func(key string) bool { return len(b.ByKey[key]) == 0 }):
-			breach.Symptom = SymptomNoResult // it stands in the place of one that is missing
+			breach.Symptom = SymptomNoResult // it replaces a missing one
 		}
 	case came > named && b.List[b.ByKey[got][0]].Node == r.Node && !b.Contradicts(got): // RES-002 judges those that disagree
 		breach := l.brokenIn(b, "one result for each record", quantity.Count(came, "result")+" for "+shown)
@@ -220,7 +220,7 @@ const (
 func resultsAgree(l *Look) error {
 	for _, b := range l.Batches {
 		for i, key := range b.texts {
-			// A record that stands twice in a batch may fare differently.
+			// A record that occurs twice in a batch may fare differently.
 			if len(b.ByKey[key]) > 1 && !b.Say(key, true) && !b.Say(key, false) && len(b.sent[key]) == 1 {
 				breach := l.brokenIn(b, "one status for "+string(b.Keys[i]), b.Why(b.Keys[i]))
 				breach.Symptom, breach.Cause = SymptomContradict, b.repeated()

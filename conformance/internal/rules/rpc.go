@@ -49,7 +49,7 @@ func rpcGroup(g ruleset) map[string]Claim {
 		`every reply has not both "result" and "error"`: each(notBoth),
 		"every reply has an object as result": each(expects(`"result" as a JSON object`,
 			func(r *reply) bool { return r.Member("result") == nil || r.Member("result").Is(wire.Object) })),
-		// RPC-005 and the rule of the call judge what is no envelope.
+		// RPC-005 and the rule of the call judge a reply without an envelope.
 		`every reply has "jsonrpc" equal to "2.0"`: each(expects(`"jsonrpc":"2.0" as a string`,
 			func(r *reply) bool { return !r.Enveloped() || text(r.Member("jsonrpc")) == rpc.Version })),
 		"every reply has the id of its request":         each(SameID),

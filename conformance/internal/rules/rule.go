@@ -1,8 +1,8 @@
-// Package rules judges exchanges with a destination: what was asked, what was answered.
+// Package rules judges exchanges with a destination: the request and the response.
 //
 // A rule is a pure function of one exchange, or of a sequence: the same for the calls of a live
-// run, which scenarios provoke, for what a proxy passes on, and for a recording. This package
-// sends nothing, and knows nothing of what must be stored.
+// run, which scenarios provoke, for what a proxy passes on, and for a recording. This package sends
+// nothing, and knows nothing of what must be stored.
 package rules
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/destkit/destkit/internal/lists"
 )
 
-// rule says which exchanges show whether a check of the catalogue holds. A call that may fail
+// rule defines which exchanges show whether a check of the catalogue holds. A call that may fail
 // for a good reason, such as a fault behind the endpoint (spec 4.2.4), decides nothing.
 type rule struct {
 	takes  func(t *Traffic, c *Call) bool       // which exchanges are put to the claims; nil: none
@@ -74,7 +74,7 @@ func Concludes(id string) bool { return rules[id] != nil && rules[id].late != ni
 // sameTime is how far apart two answers may be that must agree: a schema may change in time.
 const sameTime = time.Minute
 
-// answers takes what the endpoint itself has answered, whatever was asked.
+// answers takes what the endpoint itself has answered, to any call.
 func answers(c *Call) bool { return c.Ended() && !c.refusedOutside() }
 
 // called takes answers to what reads as a call; a body that is no call has its own rules.
@@ -83,7 +83,7 @@ func called(c *Call) bool { return answers(c) && (c.form == goodForm || c.form =
 // good takes answers to calls without a fault.
 func good(c *Call) bool { return answers(c) && c.form == goodForm }
 
-// begun takes responses of which something came.
+// begun takes responses with at least one byte.
 func begun(c *Call) bool { return c.Status != 0 && c.Kind != wire.KindCanceled }
 
 // resultOf takes results of one method.
@@ -117,7 +117,7 @@ type Verdict struct {
 	Check     *conformance.Check
 	Call      *Call  // nil of a handshake
 	Look      *Look  // with the breaches and notes
-	Looked    int    // how many exchanges it stands for
+	Looked    int    // how many exchanges it represents
 	Answers   int    // how many methods have answered, where the whole was judged
 	Undecided string // why the exchange decided nothing, "" when it did
 }
@@ -127,7 +127,7 @@ type (
 	result = exchange.Result
 )
 
-// Terms are what a run was told: deadlines, and what must not be in a reply.
+// Terms configure a run: deadlines, and what must not be in a reply.
 type Terms struct {
 	URL             *url.URL
 	Profile         conformance.Profile
@@ -157,7 +157,7 @@ type Look struct {
 
 // Breach is one way in which a rule is broken.
 type Breach struct {
-	// Symptom is by what a defect is known again in another rule; "": the kind of the first reply.
+	// Symptom identifies a defect in other rules; "": the kind of the first reply.
 	Symptom, Operation, Expected, Actual string
 	Where                                []*reply
 	Cause, Fix                           string // "" for those of the catalogue
@@ -165,11 +165,11 @@ type Breach struct {
 	Curl                                 string // "" for the call of the first reply
 }
 
-// Claim judges a look: nil when it holds, errBroken when breaches say otherwise, *Undecided
-// when the exchanges do not decide.
+// Claim judges a look: nil when it holds, errBroken when it has breaches, *Undecided when the
+// exchanges do not decide.
 type Claim func(*Look) error
 
-// errBroken says that a look has breaches.
+// errBroken means that a look has breaches.
 var errBroken = errors.New("rule broken")
 
 // Undecided is why a claim neither holds nor is broken.
@@ -219,7 +219,7 @@ func (l *Look) of(method string) []*reply {
 	return lists.Where(l.Replies, func(r *reply) bool { return r.Method == method })
 }
 
-// replyClaim says what is wrong with one reply; actual is "" when the claim holds.
+// replyClaim describes the fault of one reply; actual is "" when the claim holds.
 type replyClaim func(r *reply) (expected, actual string)
 
 // expects is the claim that a reply passes a test; one that does not is shown as it came.

@@ -39,7 +39,7 @@ func authGroup(g ruleset) map[string]Claim {
 		with: func(t *Traffic, c *Call, l *Look) { l.Token = t.secretOf(c) },
 	}
 	g.late(refusedMethods, "AUTH-001")
-	g["AUTH-001"].claims = []string{} // the claim asks a stranger too
+	g["AUTH-001"].claims = []string{} // the claim calls as a stranger too
 	return map[string]Claim{
 		refuses: each(expects("a refusal: an error, or status 401 or 403", refused)),
 		// A result of {"success":false} is no refusal for a method whose result has no such key
@@ -51,7 +51,7 @@ func authGroup(g ruleset) map[string]Claim {
 	}
 }
 
-// refused tells a reply that did not do what was asked; AUTH-006 judges the form of the error.
+// refused reports whether the endpoint did not carry out a call; AUTH-006 judges the error's form.
 func refused(r *reply) bool {
 	success, is := r.Result().Get("success").Bool()
 	return forbidden(r) || r.Result() == nil || is && !success
@@ -92,7 +92,7 @@ func (t Terms) finder(secret string) *wire.Redactor {
 const (
 	mostFinders  = 8       // kept of the credentials of callers
 	mostSearched = 4 << 10 // length of a body that is searched for secrets in every encoding
-	leastSecret  = 6       // length below which a credential stands in a reply by chance
+	leastSecret  = 6       // length below which a credential occurs in a reply by chance
 )
 
 // holds names the part of a reply that holds what the redactor knows.
@@ -171,7 +171,7 @@ func tlsGroup(g ruleset) map[string]Claim {
 	}
 }
 
-// connection is the claim about a handshake, which says what is wrong as a replyClaim does.
+// connection is the claim about a handshake; it describes a fault as a replyClaim does.
 func connection(claim func(l *Look, f *Handshake) (expected, actual string)) Claim {
 	return func(l *Look) error {
 		f := l.Handshake

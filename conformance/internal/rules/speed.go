@@ -130,13 +130,13 @@ func speedStable(l *Look) error {
 	})(l)
 }
 
-// RateHeader is where a reply says which rate limit applies.
+// RateHeader is where a reply declares its rate limit.
 const RateHeader = "X-RateLimit-Limit"
 
 // DefaultRateLimit applies without the header, in requests per second (spec 8).
 const DefaultRateLimit = 50_000
 
-// limited reports whether a reply says which rate limit applies.
+// limited reports whether a reply declares a rate limit.
 func limited(r *reply) bool { return len(r.Header.Values(RateHeader)) > 0 }
 
 // rateHeader is the claim about the header of each reply that has it.

@@ -141,7 +141,7 @@ type caller struct {
 
 type span struct{ from, to time.Time }
 
-// Bounds of what is kept.
+// Limits of the history.
 const (
 	mostKept     = 2000   // objects, callers, groups
 	mostContents = 20_000 // batches that are known again
@@ -263,7 +263,7 @@ func (t *Traffic) calm(c *Call) bool {
 	return true
 }
 
-// besides counts the exchanges, of the latest, that were under way with this one.
+// besides counts the exchanges, of the latest, that were concurrent with this one.
 func (t *Traffic) besides(c *Call) int {
 	n := 0
 	from, to := c.Started, c.Started.Add(c.Total)

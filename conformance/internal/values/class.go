@@ -18,7 +18,7 @@ import (
 // Class is what became of a value that was sent.
 type Class string
 
-// The classes of what is stored.
+// The classes of stored values.
 const (
 	Equal       Class = "equal"
 	Absent      Class = "absent"
@@ -55,8 +55,8 @@ const (
 // hashed is what hashes of passwords and texts look like.
 var hashed = regexp.MustCompile(`^(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}|[0-9a-f]{128}|\$2[aby]\$.{50,}|\$argon2.+|pbkdf2.+)$`)
 
-// Cause is the possible cause of a class and its fix, "" for Other and Older: what a
-// check says of itself, or what calls have shown, is better there.
+// Cause is the possible cause of a class and its fix, "" for Other and Older, where the text of a
+// check, or what calls have shown, is better.
 func (c Class) Cause() (cause, fix string) { return causes[c][0], causes[c][1] }
 
 var causes = map[Class][2]string{

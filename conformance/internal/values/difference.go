@@ -42,7 +42,7 @@ type sign struct {
 	how   string
 }
 
-// firstOf is what the first sign says that is shown; without a class where none is.
+// firstOf is the difference of the first sign that is shown; without a class where none is.
 func firstOf(signs []sign) Difference {
 	for _, s := range signs {
 		if s.shown {
@@ -110,7 +110,7 @@ func firstDay(text string) bool {
 	return strings.HasPrefix(text, "1970-01-01") || strings.HasPrefix(text, "0001-01-01") || strings.HasPrefix(text, "1900-01-01")
 }
 
-// added finds the old value in what is stored: a sum, or a text that grows.
+// added finds the old value in the stored one: a sum, or a text that grows.
 func added(p Pair) Difference {
 	sent, before, stored := Text(p.Sent), Text(p.Before), Text(p.Stored)
 	if p.Field.Array || sent == "" || before == "" || isNull(p.Before) {
@@ -338,7 +338,7 @@ func kindOf(raw json.RawMessage) string {
 // shownWhole is the longest text that is shown as it is.
 const shownWhole = 100
 
-// Apart shows two values so that they are told apart: long ones from a little before they part.
+// Apart shortens two long values so that they remain distinct, from a little before they differ.
 func Apart(sent, stored json.RawMessage) (string, string) {
 	a, b := []rune(string(sent)), []rune(string(stored))
 	if len(a) <= shownWhole && len(b) <= shownWhole {

@@ -111,5 +111,5 @@ func (v Maker) Varied(f rpc.Field, s Seed) []json.RawMessage {
 	return lists.Of(formatOf(f).vary, func(format Format) json.RawMessage { return v.Formatted(format, s) })
 }
 
-// FormatIn is the format that a message asks for, nil when it names none.
+// FormatIn is the format that a message requires, nil when it names none.
 func FormatIn(message string) Format { return formatIn(Words(message)).make }

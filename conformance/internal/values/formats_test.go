@@ -13,7 +13,7 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
-// The shapes that strict endpoints ask for.
+// The shapes that strict endpoints require.
 var shapes = map[string]func(text string) bool{
 	"email": func(s string) bool { a, err := mail.ParseAddress(s); return err == nil && a.Address == s },
 	"phone": regexp.MustCompile(`^\+[1-9][0-9]{7,14}$`).MatchString,

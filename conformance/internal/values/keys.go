@@ -97,8 +97,8 @@ func (k *Keys) UnusedInteger() int64 {
 // OddKey is the n-th number beyond 2^53 of a run, which doubles cannot hold.
 func OddKey(run int64, n int) int64 { return 9007199254740993 + 2*(run*1000+int64(n)) }
 
-// KeyForms is the number of forms of a string identifier: as the template says (an address
-// where the field asks for one), the other of these, letters and digits only, a UUID.
+// KeyForms is the number of forms of a string identifier: the template's (an address where the
+// field requires one), the other of these, letters and digits only, a UUID.
 const KeyForms = 4
 
 // FormOfKey writes a key in a form that strict endpoints take.
@@ -116,7 +116,7 @@ func FormOfKey(f rpc.Field, text string, form int) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// HashOfKey are the bytes of the UUID that stands for a key.
+// HashOfKey are the bytes of the UUID that represents a key.
 func HashOfKey(text []byte) (b [16]byte) {
 	h := fnv.New128a()
 	_, _ = h.Write(text) // never fails
@@ -128,10 +128,10 @@ func HashOfKey(text []byte) (b [16]byte) {
 // special are the characters that end a key in a URL, a pattern, a statement, a page or a path.
 const special = `?#%&+;/\\'"<>_*[]`
 
-// AlikeKeys says in what two keys differ that many a system takes for one; "" for others.
+// AlikeKeys describes the difference of two keys that many systems take for one; "" for others.
 func AlikeKeys(a, b string) string {
 	spaces := func(s string) string { return strings.Join(strings.Fields(s), " ") }
-	wild := func(s string) string { // an underscore stands for any character in a pattern
+	wild := func(s string) string { // an underscore matches any character in a pattern
 		return strings.Map(func(r rune) rune {
 			if r == '_' || unicode.IsLetter(r) {
 				return '_'

@@ -39,8 +39,8 @@ func TestIntegerKeys(t *testing.T) {
 	require.NotEqual(t, own.From, NewKeys("7f3b", DefaultKeyTemplate, 0, 0).From, "two runs do not share a range")
 }
 
-// TestAlikeKeys: what many systems take for one key is recognised, and what differs in
-// more is not.
+// TestAlikeKeys: keys that many systems take for one are recognised, and keys that differ in more
+// are not.
 func TestAlikeKeys(t *testing.T) {
 	for _, c := range [][3]string{
 		{"a-Case", "a-case", "in case only"}, {"a b", "a  b", "in spaces only"}, {"end", "end ", "in spaces only"}, {"\u00e9", "e\u0301", "in their Unicode form only"},

@@ -14,8 +14,8 @@ import (
 	"github.com/destkit/destkit/internal/foreign"
 )
 
-// Seed is what the values of one record are derived from: a number that no other
-// record of the run has. Unique columns of a destination then never collide.
+// Seed is the source of the values of one record: a number that no other record of the run has.
+// Unique columns of a destination then never collide.
 type Seed uint32
 
 // versions is how many sets of values a record can have under one key.
@@ -91,7 +91,7 @@ func (v Maker) Value(f rpc.Field, s Seed, how Style) json.RawMessage {
 	}
 }
 
-// day lies in the past, as birthdays and orders do.
+// day is in the past, as birthdays and orders are.
 func (v Maker) day(n uint32, how Style) time.Time {
 	first, days := time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC), uint32(14_000)
 	if how >= Small {
@@ -163,7 +163,7 @@ func (v Maker) ArrayInTurn(f rpc.Field, s Seed, turn int, how Style, nullable bo
 // NullInTurn reports whether a record has nulls in a turn: every other one has.
 func (s Seed) NullInTurn(turn int) bool { return (s.Nth()+turn)%2 == 0 }
 
-// Opposite is a value on the other side of one that the field has: longer or shorter,
+// Opposite is a value that differs in direction from one that the field has: longer or shorter,
 // larger or smaller, later or earlier, by turns. candidate gives the values of a seed.
 func Opposite(f rpc.Field, s Seed, turn int, was json.RawMessage, candidate func(Seed) json.RawMessage) json.RawMessage {
 	if f.Type == rpc.TypeBoolean && !f.Array && (string(was) == "true" || string(was) == "false") {

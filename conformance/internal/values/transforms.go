@@ -21,7 +21,7 @@ type Transform struct {
 	Shows []json.RawMessage // values that it changes
 }
 
-// TypeArray stands for arrays of texts.
+// TypeArray means arrays of texts.
 const TypeArray = "texts"
 
 // all are the transforms that are known, those of one type after those of another.

@@ -51,7 +51,7 @@ var numberTransforms = slices.Concat(
 	},
 	places(2, `"0.125"`, `"-0.005"`), places(4, `"0.12345"`, `"1234.12345"`), places(6, `"0.1234567"`), places(9, `"0.1234567891"`, `"-0.000000000000000001"`))
 
-// asWritten is a value as the text that stands for it in JSON.
+// asWritten is a value as its JSON text, quoted.
 func asWritten(raw json.RawMessage) json.RawMessage { return Quote(string(raw)) }
 
 func onInteger(name string, class Class, says string, apply func(int64) int64, shows ...string) Transform {

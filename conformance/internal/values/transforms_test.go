@@ -27,9 +27,8 @@ func sentFor(kind string) []json.RawMessage {
 	return out
 }
 
-// TestEveryTransformShows proves the table: a field that applies a transform is shown by
-// each value that the table gives for it, and recognised; a field that keeps what was
-// sent is shown by none.
+// TestEveryTransformShows proves the table: each value that the table gives for a transform reveals
+// a field that applies it, and none reveals a field that keeps the sent value.
 func TestEveryTransformShows(t *testing.T) {
 	for _, tr := range all {
 		f := fieldOf(tr.Type)

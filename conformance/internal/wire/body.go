@@ -17,12 +17,12 @@ import (
 	"github.com/destkit/destkit/internal/quantity"
 )
 
-// readBody reads the body as its framing says into g, up to a fault.
+// readBody reads the body into g as its framing defines, up to a fault.
 func (h *headReader) readBody(g *grower, framing string, length int64) {
 	switch framing {
 	case FramingNone:
 	case FramingLength:
-		if length > g.max { // what a report shows of it is enough, if it is not a lie
+		if length > g.max { // the beginning is enough for a report, if the length is true
 			h.readN(g, recordedResponse, recordedResponse)
 			fail(tooLarge("the body has %s, more than %d", quantity.Count(length, "byte"), g.max))
 		}
@@ -84,8 +84,8 @@ func (h *headReader) readChunks(g *grower) {
 	}
 }
 
-// decodeBody undoes the Content-Encoding of a reply. With one that was not offered or that
-// lies (KindEncoding) the body stays as received.
+// decodeBody undoes the Content-Encoding of a reply. With one that was not offered or is false
+// (KindEncoding) the body stays as received.
 func (c *Client) decodeBody(q *request, r *Reply, deadline time.Time) error {
 	codings := contentCodings(r.Header["Content-Encoding"])
 	if len(codings) == 0 || len(r.Raw) == 0 {

@@ -27,13 +27,13 @@ type budget struct {
 	mu     sync.Mutex
 	used   int64
 	max    int64
-	spare  func() // gives up what is kept for speed alone; nil: nothing is
-	alone  bool   // one reply is read after the other: no one gives back while one waits
+	spare  func() // gives up memory that only saves time; nil: there is none
+	alone  bool   // replies are read one after the other: none gives back while one waits
 	gc     sync.Mutex
 	lastGC time.Time
 }
 
-// take counts n bytes; false says that they must not be allocated.
+// take counts n bytes; false means that they must not be allocated.
 func (b *budget) take(n int64) bool { return n <= freeBytes || b.tryTake(n) || b.collect(n) }
 
 func (b *budget) tryTake(n int64) bool {
@@ -46,7 +46,7 @@ func (b *budget) tryTake(n int64) bool {
 	return true
 }
 
-// collect lets the garbage collector give back what is unused, once for calls at the same time.
+// collect lets the garbage collector free unused memory, once for concurrent calls.
 func (b *budget) collect(n int64) bool {
 	asked := time.Now()
 	b.gc.Lock()
@@ -69,7 +69,7 @@ func (b *budget) collect(n int64) bool {
 	return b.tryTake(n)
 }
 
-// await is take for what is worth two and a half seconds: others may be done with theirs soon.
+// await is take that waits up to two and a half seconds: others may be done with theirs soon.
 func (b *budget) await(n int64) bool {
 	for pause := 10 * time.Millisecond; !b.take(n); pause *= 2 {
 		if b.alone || pause > 1280*time.Millisecond {
@@ -97,9 +97,9 @@ func follow[T any](b *budget, ptr *T, n int64) {
 	}
 }
 
-// grower is a byte buffer of at most max bytes that asks the budget before it grows. Where
-// nothing is left it keeps the beginning and counts the rest: thus a body that is too large
-// by itself is told from one among too many.
+// grower is a byte buffer of at most max bytes that takes from the budget before it grows. Where
+// nothing is left it keeps the beginning and counts the rest, which distinguishes a body that is
+// too large by itself from one among too many.
 type grower struct {
 	buf    []byte
 	max    int64
@@ -111,7 +111,7 @@ type grower struct {
 const (
 	lostHead = freeBytes / 4 // is kept by a grower that lost the rest
 	scratch  = freeBytes / 2 // is the buffer that it reads on with, which is not counted
-	// heavy bodies are themselves the reason why they cannot be held beside others.
+	// heavy bodies are themselves the reason why they do not fit into memory with others.
 	heavy = 2 << 20
 )
 

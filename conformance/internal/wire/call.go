@@ -48,8 +48,8 @@ type Call struct {
 	Records int
 }
 
-// Detour leads a call elsewhere than its URL says: Plain sends plain HTTP whatever the
-// scheme; Address dials this host:port, the Host header stays.
+// Detour leads a call elsewhere than to its URL: Plain sends plain HTTP whatever the scheme;
+// Address dials this host:port, the Host header stays.
 type Detour struct {
 	Plain   bool
 	Address string
@@ -155,7 +155,7 @@ func isToken(s string) bool { return s != "" && strings.Trim(s, tokenBytes) == "
 
 const tokenBytes = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-// Calls tells the calls of a destination from what else goes to the same host.
+// Calls separates the calls of a destination from other traffic to the same host.
 type Calls struct {
 	own   string          // the path of the endpoint
 	paths map[string]bool // where calls go, 100 at most

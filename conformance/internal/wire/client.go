@@ -157,7 +157,7 @@ func (c *Client) Open(ctx context.Context) (*Conn, error) {
 	return conn, nil
 }
 
-// Handshake performs one TLS handshake and closes. A cfg without a name asks for the URL's.
+// Handshake performs one TLS handshake and closes. A cfg without a name uses the URL's.
 func (c *Client) Handshake(ctx context.Context, cfg *tls.Config) (tls.ConnectionState, error) {
 	done, err := c.Turn(ctx)
 	if err != nil {

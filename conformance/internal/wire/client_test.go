@@ -60,8 +60,8 @@ func readRequest(br *bufio.Reader) (head, body string, err error) {
 	return b.String(), string(got), err
 }
 
-// answer serves every request of a connection with the same bytes and closes
-// after them when told to.
+// answer serves every request of a connection with the same bytes, and closes after them with
+// closeAfter.
 func answer(reply string, closeAfter bool) func(int, *net.TCPConn, *bufio.Reader) {
 	return func(_ int, conn *net.TCPConn, br *bufio.Reader) {
 		for {

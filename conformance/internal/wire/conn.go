@@ -21,7 +21,7 @@ var longAgo = time.Unix(1, 0)
 type Conn struct {
 	key  string
 	raw  net.Conn // beneath TLS
-	nc   net.Conn // what is spoken on
+	nc   net.Conn // the connection, plain or TLS
 	rd   *meter
 	br   *bufio.Reader
 	uses int
@@ -117,7 +117,7 @@ func (c *Conn) wake() error {
 	return &Error{Kind: Classify(err, 0), Op: "reuse connection", Err: fmt.Errorf("the endpoint closed it at rest: %w", err)}
 }
 
-// meter counts what is read from a connection for one call at a time.
+// meter counts the bytes read from a connection for one call at a time.
 type meter struct {
 	conn     net.Conn
 	received int64

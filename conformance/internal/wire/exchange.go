@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Exchange is one recorded HTTP exchange. Everything in it has passed the
-// redactor: secrets stand as $DESTKIT_TOKEN, $DESTKIT_URL and the like.
+// Exchange is one recorded HTTP exchange. Everything in it has passed the redactor, which replaces
+// secrets by $DESTKIT_TOKEN, $DESTKIT_URL and the like.
 type Exchange struct {
 	// ID numbers the exchanges of a run from 1.
 	ID int `json:"id"`
@@ -60,8 +60,8 @@ type Header struct {
 	Value string `json:"value"`
 }
 
-// Body is a recorded body. Text is valid UTF-8; a body that is not stands in Base64 instead. Size
-// is the true length in bytes; Truncated says that less than that was kept.
+// Body is a recorded body. Text is valid UTF-8; another body is in Base64 instead. Size is the true
+// length in bytes; Truncated means that less than that was kept.
 type Body struct {
 	Text      string `json:"text,omitempty"`
 	Base64    string `json:"base64,omitempty"`
@@ -97,19 +97,19 @@ type Reply struct {
 type Content struct {
 	// Framing of the body: none, length, chunked or close.
 	Framing string
-	// Raw is the body as received without chunk framing, Body the same without
-	// content encoding. They share memory when there is none, and Body is Raw
-	// when the encoding lies. Of a body that is too large the beginning stays.
+	// Raw is the body as received without chunk framing, Body the same without content encoding.
+	// They share memory when there is none, and Body is Raw when the encoding is false. Of a body
+	// that is too large the beginning stays.
 	Raw, Body []byte
 	// Unread: the body has a coding that this program does not know, and that the caller offered.
 	Unread  bool
 	partial []byte // what could be decoded of a body that could not be to its end
 }
 
-// Timing says when a call was made, and how long each part took. Started is when dialling
-// or sending began. FirstByte counts from there to the first byte of the response (of a Sight
-// only), Dial to the usable connection (0 when reused), Total to the end; MaxGap is the
-// longest pause in the body. 0 where it is not known.
+// Timing holds when a call was made, and how long each part took. Started is when dialling or
+// sending started. FirstByte counts from there to the first byte of the response (of a Sight only),
+// Dial to the usable connection (0 when reused), Total to the end; MaxGap is the longest pause in
+// the body. 0 where it is not known.
 type Timing struct {
 	Started                        time.Time
 	Dial, FirstByte, Total, MaxGap time.Duration
@@ -120,8 +120,8 @@ type Carrier struct {
 	// Reused reports whether a kept-alive connection carried the call, Retried that
 	// such a one was dead and a fresh one took over.
 	Reused, Retried bool
-	// CloseAnnounced reports whether the endpoint said that it closes, ConnClosed
-	// that the connection has ended or will.
+	// CloseAnnounced reports whether the endpoint announced that it closes, ConnClosed that the
+	// connection has ended or will.
 	CloseAnnounced, ConnClosed bool
 }
 
@@ -144,5 +144,5 @@ func (r *Reply) JSON() (*Node, error) {
 	return root, err
 }
 
-// Tree is JSON with what the values take in bytes, beside the text of the body.
+// Tree is JSON with the memory of its values in bytes, without the text of the body.
 func (r *Reply) Tree() (root *Node, cost int, err error) { return parse(r.Body, r.budget) }

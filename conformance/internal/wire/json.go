@@ -25,13 +25,13 @@ func (k NodeKind) String() string {
 	return [...]string{"absent", "null", "boolean", "number", "string", "array", "object"}[k]
 }
 
-// Node is one JSON value. Its methods work on a nil node, which stands for an absent value.
+// Node is one JSON value. Its methods work on a nil node, which is an absent value.
 type Node struct {
 	Kind NodeKind
 	// Raw is the text of the value as received, without space around it.
 	Raw []byte
-	// Text is the decoded string, "" for other types. Half a surrogate pair stands in it as
-	// the three bytes that UTF-8 would give it (WTF-8).
+	// Text is the decoded string, "" for other types. Half a surrogate pair is in it as the three
+	// bytes that UTF-8 would give it (WTF-8).
 	Text string
 	// Members of an object, in the order received, duplicates included.
 	Members []Member

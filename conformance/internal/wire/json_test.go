@@ -145,7 +145,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// compareWithOracle walks the tree beside encoding/json.
+// compareWithOracle compares the tree with encoding/json.
 func compareWithOracle(t *testing.T, n *Node) {
 	switch n.Kind {
 	case String:

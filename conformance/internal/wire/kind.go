@@ -12,7 +12,7 @@ import (
 	"syscall"
 )
 
-// Kind says how an exchange ended.
+// Kind is how an exchange ended.
 type Kind string
 
 // The ends of an exchange.
@@ -28,9 +28,9 @@ const (
 	KindMalformed Kind = "malformed" // not HTTP/1.x, or contradictory framing
 	KindTooLarge  Kind = "toolarge"  // head, body or decoded body over its bound
 	KindUnread    Kind = "unread"    // this side had no memory left for the body, or for its values
-	KindEncoding  Kind = "encoding"  // Content-Encoding lies or was not offered
+	KindEncoding  Kind = "encoding"  // Content-Encoding is false or was not offered
 	KindCanceled  Kind = "canceled"  // the caller's context ended
-	KindCut       Kind = "cut"       // this side cut the connection, as asked
+	KindCut       Kind = "cut"       // this end cut the connection, as configured
 	KindInvalid   Kind = "invalid"   // the call itself cannot be sent
 )
 
@@ -76,7 +76,7 @@ func failing(kind Kind, op string) func(format string, args ...any) error {
 	}
 }
 
-// errCut marks an end that the call asked for.
+// errCut marks an end that the call requested.
 var errCut = &Error{Kind: KindCut, Op: "connection cut by the judge, as the check asks"}
 
 // Classify gives the kind of an error of dialling, handshaking or reading when
@@ -124,7 +124,7 @@ func isTLS(err error) bool {
 
 const candidates = "could be"
 
-// EitherCause names two candidates, with the call that tells them apart.
+// EitherCause names two candidates, with the call that distinguishes them.
 func EitherCause(one, other, call string) string {
 	return fmt.Sprintf("%s %s, or %s; %s tells them apart.", candidates, one, other, call)
 }

@@ -42,8 +42,8 @@ func peakHeap(do func()) uint64 {
 	return peak - min(peak, before.HeapAlloc)
 }
 
-// skipMemory leaves out with -short what is about memory alone: the race detector
-// has its own, and takes minutes for a bomb.
+// skipMemory skips tests of memory alone with -short: the race detector has its own, and takes
+// minutes for a bomb.
 func skipMemory(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
@@ -123,13 +123,13 @@ func TestTreesStayWithinMemory(t *testing.T) {
 		require.Less(t, len(kept), 10)
 	}
 	require.NotEmpty(t, kept)
-	clear(kept) // what is no longer held comes back to the budget
+	clear(kept) // memory that is no longer held comes back to the budget
 	_, err := r.JSON()
 	require.NoError(t, err)
 }
 
-// Replies that are small beside the bound, and too many at once, are not called too large:
-// nothing is known of what could not be held.
+// Replies that are small compared with the bound, and too many at once, are not called too large:
+// nothing is known about bodies that could not be kept.
 func TestManyRepliesAtOnceAreUnread(t *testing.T) {
 	skipMemory(t)
 	body := strings.Repeat("a", 1<<20)

@@ -55,7 +55,7 @@ func TestResets(t *testing.T) {
 	}
 }
 
-// notifyConn tells when a number of bytes was read.
+// notifyConn signals when a number of bytes was read.
 type notifyConn struct {
 	net.Conn
 	want int

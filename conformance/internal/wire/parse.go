@@ -14,7 +14,7 @@ import (
 // maxTree bounds the memory of one tree in bytes, about 200,000 values.
 const maxTree = 48 << 20
 
-// What a value costs beside the text that it shares with the body.
+// The cost of a value, without the text that it shares with the body.
 const (
 	nodeCost   = int(unsafe.Sizeof(Node{})) + 2*int(unsafe.Sizeof(&Node{}))
 	memberCost = 2 * int(unsafe.Sizeof(Member{}))
@@ -25,10 +25,10 @@ const (
 	maxDuplicates = 100
 	fewMembers    = 16            // of an object need no index
 	mostNodes     = 64            // are made at once: about 8 KiB
-	treeStep      = 2 * freeBytes // in which a tree asks for memory
+	treeStep      = 2 * freeBytes // in which a tree takes memory
 )
 
-// SyntaxError says why and at which byte, from 0, a text is not one JSON value.
+// SyntaxError holds why and at which byte, from 0, a text is not one JSON value.
 type SyntaxError = rawjson.SyntaxError
 
 // Parse reads exactly one JSON value (RFC 8259) in UTF-8, at most 512 deep, without a byte
@@ -39,8 +39,8 @@ func Parse(b []byte) (*Node, error) {
 	return root, err
 }
 
-// parse counts the tree against a budget too, when there is one. cost is about what the
-// tree takes, in bytes, beside the text that it shares.
+// parse counts the tree against a budget too, when there is one. cost is about what the tree takes,
+// in bytes, without the text that it shares.
 func parse(b []byte, memory *budget) (root *Node, cost int, err error) {
 	p := &parser{b: b, budget: memory}
 	err = attempt(func() { root = p.document() })

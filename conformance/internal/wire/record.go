@@ -12,7 +12,7 @@ import (
 	"github.com/destkit/destkit/internal/foreign"
 )
 
-// What is recorded of a body, in bytes, and what stands for secrets.
+// The recorded part of a body, in bytes, and the replacements of secrets.
 const (
 	recordedRequest  = 1 << 20
 	recordedResponse = 256 << 10
@@ -21,7 +21,7 @@ const (
 	tokenPlaceholder = "$DESTKIT_TOKEN"
 )
 
-// Exchange is the record of the call, redacted; it is made when it is asked for.
+// Exchange is the redacted record of the call; it is made on request.
 func (r *Reply) Exchange() Exchange {
 	if r.record == nil {
 		return Exchange{}
@@ -29,7 +29,7 @@ func (r *Reply) Exchange() Exchange {
 	return r.record()
 }
 
-// keep lets the reply tell of its call; q is nil for one that could not be prepared.
+// keep attaches its call to a reply; q is nil for one that could not be prepared.
 func (c *Client) keep(call *Call, q *request, r *Reply) {
 	number := int(c.numbers.Add(1))
 	r.record = sync.OnceValue(func() Exchange {

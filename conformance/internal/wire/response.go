@@ -138,7 +138,7 @@ func (h *headReader) fields(into *[]Header) {
 	}
 }
 
-// framing decides how the body is delimited (RFC 9112 6.3), and refuses what is ambiguous.
+// framing decides how the body is delimited (RFC 9112 6.3), and refuses ambiguous framing.
 func framing(r *Reply, method string) (kind string, length int64) {
 	length = -1
 	for _, text := range elements(r.Header["Content-Length"]) {
@@ -173,7 +173,7 @@ func framing(r *Reply, method string) (kind string, length int64) {
 	return FramingClose, -1
 }
 
-// closeAnnounced reports whether the endpoint said that it closes.
+// closeAnnounced reports whether the endpoint announced that it closes.
 func closeAnnounced(r *Reply) bool {
 	said := elements(r.Header["Connection"])
 	return slices.Contains(said, "close") || r.Proto == "HTTP/1.0" && !slices.Contains(said, "keep-alive")
@@ -188,7 +188,7 @@ func elements(values []string) []string {
 	return lists.Of(list, func(s string) string { return strings.Trim(s, " \t") })
 }
 
-// controlIn is where a control character stands that a header must not have; -1 is nowhere.
+// controlIn is the index of a control character that a header must not have, -1 without one.
 func controlIn(s string) int {
 	return strings.IndexFunc(s, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
 }

@@ -130,7 +130,7 @@ func (c *Client) exchange(ctx context.Context, q *request, r *Reply, conn *Conn,
 			writeErr = errors.Join(unwritten, <-written)
 		}
 		if errors.Is(writeErr, errCut) {
-			return errCut // as the call asked: other errors follow from it
+			return errCut // as the call requested: other errors follow from it
 		}
 		return err
 	})
@@ -192,7 +192,7 @@ func (c *Client) readResponse(br *bufio.Reader, q *request, r *Reply, goAhead ch
 	return reading("read response body", err)
 }
 
-// reading says in which part of a response the connection failed.
+// reading adds in which part of a response the connection failed.
 func reading(part string, err error) error {
 	var own *Error
 	if err == nil || errors.As(err, &own) {

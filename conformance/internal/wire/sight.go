@@ -29,7 +29,7 @@ type Sight struct {
 	CallerLeft time.Duration
 	// Reused reports whether the connection had carried a call before.
 	Reused bool
-	// Peer tells connections of the caller apart; "" where it is not known.
+	// Peer distinguishes connections of the caller; "" where it is not known.
 	Peer string
 	// Opened is when the caller had its connection; zero where it is not known.
 	Opened time.Time
@@ -53,9 +53,9 @@ type Sight struct {
 	Err error
 }
 
-// Asked is the request of an exchange. Method, Target and RequestHeader are those of the
-// request line and its header; URL is the address as a report may show it, before
-// redaction; RequestBody is without the framing of HTTP.
+// Asked is the request of an exchange. Method, Target and RequestHeader are those of the request
+// line and its header; URL is the address as a report can show it, before redaction; RequestBody is
+// without the framing of HTTP.
 type Asked struct {
 	Method, Target, URL string
 	RequestHeader       []Header
@@ -72,8 +72,8 @@ func NewViewer(secrets *Redactor, spare func()) *Viewer {
 	return &Viewer{client: c}
 }
 
-// Reply reads the response of a sight as strictly as a client's own: what is
-// wrong with it is the Kind and the Err of the reply. It shares the memory of s.
+// Reply reads the response of a sight as strictly as a client's own: Kind and Err of the reply
+// report its faults. It shares the memory of s.
 func (v *Viewer) Reply(s *Sight) *Reply {
 	r := &Reply{
 		Request: s.RequestBody, Timing: s.Timing, Carrier: Carrier{Reused: s.Reused}, Received: int64(len(s.Raw)), budget: &v.client.budget,

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// write writes the request, or as much of it as the call asks for.
+// write writes the request, or as much of it as the call configures.
 func (c *Conn) write(q *request, goAhead <-chan struct{}, deadline time.Time) error {
 	body := q.call.Body
 	if !q.call.ExpectContinue && !q.call.Chunked && q.call.CutRequestAfter == 0 && len(body) <= 64<<10 {
@@ -64,7 +64,7 @@ func (c *Conn) writeBody(q *request, body []byte, last bool) error {
 	return err
 }
 
-// cut closes after what was written, when asked to.
+// cut closes after what was written, when requested.
 func (c *Conn) cut(asked bool) error {
 	if !asked {
 		return nil

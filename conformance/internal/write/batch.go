@@ -48,10 +48,10 @@ func Each(batches []*Batch) iter.Seq2[*Batch, *Record] {
 // ResultsOf returns the results for a record, in the order of the reply.
 func (b *Batch) ResultsOf(r *Record) []exchange.Result { return b.Of(exchange.KeyText(r.Key)) }
 
-// Succeeded reports whether the record has a result and that each says success.
+// Succeeded reports whether the record has results and all report success.
 func (b *Batch) Succeeded(r *Record) bool { return b.Say(exchange.KeyText(r.Key), true) }
 
-// Failed reports whether the record has a result and that each says failure.
+// Failed reports whether the record has results and all report failure.
 func (b *Batch) Failed(r *Record) bool { return b.Say(exchange.KeyText(r.Key), false) }
 
 // Refused reports whether a record was refused: by its results, or by an error where it was sent alone.
@@ -85,7 +85,7 @@ func (b *Batch) Read() {
 	b.Batch = rules.NewBatch(b.Object.APIName, b.Operation, lists.Of(b.Records, func(r *Record) json.RawMessage { return r.Key }), b.Reply)
 }
 
-// Plan is what the request of a batch has beside its records; the zero value is as the service sends it.
+// Plan is the request of a batch without its records; the zero value is as the service sends it.
 type Plan = line.Request
 
 // Write sends records in batches no larger than declared, each noted in the journal before it leaves.
@@ -173,7 +173,7 @@ func (sc *Scenario) batch(operation string, records []*Record, how Plan) (*Batch
 	return b, sc.Finish(seq, b)
 }
 
-// Announce writes a batch into the journal before it is sent; -1 stands for one without a key.
+// Announce writes a batch into the journal before it is sent; -1 means one without a key.
 func (s *Session) Announce(operation string, records []*Record) (int64, error) {
 	var ids []json.RawMessage
 	field := ""
@@ -222,7 +222,7 @@ func (s *Session) finish(seq int64, b *Batch, unchanged func(*Record) bool) erro
 	return nil
 }
 
-// syncRun is the sync_run_id: each scenario is a sync run of its own, which nothing of another is taken for.
+// syncRun is the sync_run_id: each scenario is a separate sync run with a distinct id.
 func (sc *Scenario) syncRun() int64 {
 	sc.runOnce.Do(func() { sc.run = sc.syncRuns.Add(2) })
 	return sc.run

@@ -115,7 +115,7 @@ func (sc *Scenario) MeetsFolded(r *Record) bool {
 	})
 }
 
-// NoteFolding says in the report how identifiers are sent.
+// NoteFolding notes in the report how identifiers are sent.
 func (s *Session) NoteFolding(r *conformance.Report) {
 	for _, o := range s.Catalog.Objects {
 		if o.Folded != nil {

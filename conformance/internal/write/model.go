@@ -39,7 +39,7 @@ func RecordsOf(es []*Expected) []*Record {
 	return lists.Of(es, func(e *Expected) *Record { return e.Record })
 }
 
-// view is what the ledger of the run says of the records of one scenario.
+// view is what the ledger of the run holds about the records of one scenario.
 type view struct {
 	ledger *model.Ledger
 	at     map[model.Place]*Expected
@@ -103,7 +103,7 @@ func (sc *Scenario) entered(operation string, records []*Record) *model.Batch {
 	return b
 }
 
-// enter tells the ledger how a batch was answered; unsent: no byte of it has left.
+// enter records in the ledger how a batch was answered; unsent: no byte of it has left.
 func (sc *Scenario) enter(e *model.Batch, b *Batch, unsent bool) {
 	if b.Reply != nil && len(b.Reply.Body) <= mostExhibited {
 		e.Exhibit = b.Reply
@@ -127,7 +127,7 @@ func (sc *Scenario) enter(e *model.Batch, b *Batch, unsent bool) {
 	}))
 }
 
-// Observed is what a read-back says of one key.
+// Observed is what a read-back shows for one key.
 type Observed = model.Sight
 
 // Observe reads records back by the text of their keys. A hook that fails is a HARNESS_ERROR, never a finding.
@@ -165,7 +165,7 @@ func (sc *Scenario) Observe(records []*Record) (map[string]Observed, error) {
 	return out, nil
 }
 
-// LookUp asks the hook for keys of one object and field; what is not there is left out.
+// LookUp queries the hook for keys of one object and field; the result omits absent ones.
 func (sc *Scenario) LookUp(object, field string, ids []json.RawMessage) (map[string]Observed, error) {
 	sc.HookAsked = sc.HookAsked || sc.Object != nil && object == sc.Object.APIName
 	started := time.Now()
@@ -208,7 +208,7 @@ func (sc *Scenario) LateWaitOf(operation string) (wait time.Duration, inVain fun
 	return wait, func() { sc.neverLate.Store(key, true) }
 }
 
-// Poll reads back until what an operation wrote is as wanted, for a bounded time.
+// Poll reads back until the records of an operation are as wanted, for a bounded time.
 func (sc *Scenario) Poll(operation string, records []*Record, good func(map[string]Observed) bool) (map[string]Observed, error) {
 	wait, inVain := sc.LateWaitOf(operation)
 	seen, err := sc.observeFor(wait, 50*time.Millisecond, records, good)
@@ -218,7 +218,7 @@ func (sc *Scenario) Poll(operation string, records []*Record, good func(map[stri
 	return seen, err
 }
 
-// ObserveUntil reads back until good says so or the read-back window is over.
+// ObserveUntil reads back until good holds or the read-back window is over.
 func (sc *Scenario) ObserveUntil(records []*Record, good func(map[string]Observed) bool) (map[string]Observed, error) {
 	if err := sc.AwaitWrites(); err != nil {
 		return nil, err
@@ -226,7 +226,7 @@ func (sc *Scenario) ObserveUntil(records []*Record, good func(map[string]Observe
 	return sc.observeFor(sc.Opts.ReadbackWindow, min(100*time.Millisecond, sc.Opts.ReadbackWindow), records, good)
 }
 
-// observeFor reads back after each pause until good says so or the time is over.
+// observeFor reads back after each pause until good holds or the time is over.
 func (sc *Scenario) observeFor(limit, pause time.Duration, records []*Record, good func(map[string]Observed) bool) (map[string]Observed, error) {
 	deadline := time.Now().Add(limit)
 	for {

@@ -20,8 +20,8 @@ import (
 	"github.com/destkit/destkit/internal/lists"
 )
 
-// Object is a destination object as discovery found it. Discovery is lenient:
-// what it cannot read is left out, and the planning checks say why.
+// Object is a destination object as discovery found it. Discovery is lenient: it leaves out what it
+// cannot read, and the planning checks report why.
 type Object struct {
 	rpc.Object
 	Fields     []rpc.Field
@@ -42,7 +42,7 @@ type Catalog struct {
 	RateLimit int64
 	First     *exchange.Reply   // the reply to the first test_connection
 	Planning  []*exchange.Reply // it and those to the calls about no object
-	Unhealthy string            // its message, when it said success:false
+	Unhealthy string            // its message, when it reported success:false
 }
 
 // Object is the object of a name, nil when it is not listed.
@@ -77,7 +77,7 @@ func (s *Session) Discover(ctx context.Context) (*Catalog, error) {
 	}
 	c.First, c.Planning = first, []*exchange.Reply{first}
 	if !first.Ended() {
-		// One lost connection is no proof: ask once more before giving up.
+		// One lost connection is no proof: call once more before giving up.
 		again, err := s.Send(ctx, "", line.Request{Method: rpc.MethodListObjects})
 		if err == nil && !again.Ended() && again.Received > 0 {
 			// Something is there, and these two methods may hang alone.
@@ -110,7 +110,7 @@ func (s *Session) Discover(ctx context.Context) (*Catalog, error) {
 	return c, nil
 }
 
-// List asks for the objects and describes them.
+// List requests the objects and describes them.
 func (s *Session) List(ctx context.Context, c *Catalog) error {
 	listed, err := s.Send(ctx, "", line.Request{Method: rpc.MethodListObjects})
 	if err == nil {
@@ -140,7 +140,7 @@ func (s *Session) listedBy(ctx context.Context, c *Catalog, listed *exchange.Rep
 	_ = calls.Wait() // what was not answered stays empty
 }
 
-// Unhealthy returns the message of a test_connection that says success:false, "" else.
+// Unhealthy returns the message of a test_connection with success:false, "" else.
 func Unhealthy(r *exchange.Reply) string {
 	res := r.Result()
 	if ok, is := res.Get("success").Bool(); !is || ok {

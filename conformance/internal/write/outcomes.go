@@ -96,14 +96,14 @@ func (sc *Scenario) ExplainPosition(which string) {
 		"go through all records of the batch, and let each have the result of its own write.", false)
 }
 
-// Explained reports whether the endpoint itself says the cause of a finding.
+// Explained reports whether the endpoint itself names the cause of a finding.
 func (sc *Scenario) Explained() bool {
 	return slices.ContainsFunc(sc.All(), func(f engine.Finding) bool { return f.Quote != nil && f.Quote.Cause })
 }
 
 var digits = regexp.MustCompile(`[0-9]+`)
 
-// SkipWords is the message of a skip without what is of one record alone.
+// SkipWords is the message of a skip without the parts of one record alone.
 func SkipWords(b *Batch, r *Record) string {
 	var words []string
 	for _, res := range b.ResultsOf(r) {
@@ -123,10 +123,10 @@ type Difference struct {
 	Expected, Actual, Symptom string
 	Class                     values.Class
 	Pair                      values.Pair
-	Cause, Fix                string // where the read-back hook may be what is wrong
+	Cause, Fix                string // where the read-back hook may be wrong
 }
 
-// Cause is what a diagnosis says; the zero value: nothing beyond what the check says.
+// Cause is the result of a diagnosis; the zero value adds nothing to the text of the check.
 type Cause struct {
 	Text     string
 	Fix      string // "": that of the check

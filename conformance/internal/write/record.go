@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/engine"
-	"github.com/destkit/destkit/conformance/internal/line"
 	"github.com/destkit/destkit/conformance/internal/values"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/lists"
@@ -21,7 +21,7 @@ type Record struct {
 	ID     rpc.Field // the active identifier
 	Key    json.RawMessage
 	Values map[string]json.RawMessage // by field, the identifier included
-	Seed   values.Seed                // what the values are made from
+	Seed   values.Seed                // the seed of the values
 	Turn   int                        // how many values of a sequence it has had
 	Near   bool                       // the key is made to resemble others
 	Odd    Odd                        // what a row of a table put into it
@@ -46,7 +46,7 @@ func (r *Record) With(field string, raw json.RawMessage) *Record {
 	return &c
 }
 
-// Under returns a copy with another key, which a read-back can be asked for.
+// Under returns a copy with another key, which a read-back can query.
 func (r *Record) Under(key string) *Record {
 	c := *r
 	c.Key = values.Quote(key)
@@ -110,7 +110,7 @@ func withoutArrays(_ *Scenario, r *Record) *Record {
 	return r.keep(func(f rpc.Field) bool { return !f.Array || f.Required })
 }
 
-// everySecond leaves every second list and every second other value, and what is required.
+// everySecond leaves every second list and every second other value, and required fields.
 func everySecond(_ *Scenario, r *Record) *Record {
 	mapped, turn := map[string]bool{}, map[bool]bool{}
 	for _, f := range r.Object.Fields {
@@ -126,7 +126,7 @@ func onlyIdentifier(_ *Scenario, r *Record) *Record {
 	return r.keep(func(rpc.Field) bool { return false })
 }
 
-// oneBeyond keeps one field beyond what is required, so that large batches stay below what a statement can hold.
+// oneBeyond keeps one field beyond the required ones: large batches stay below a statement's limit.
 func oneBeyond(_ *Scenario, r *Record) *Record {
 	optional := r.optional()
 	return r.keep(func(f rpc.Field) bool { return f.Required || slices.Index(optional, f.APIName) == 0 })
@@ -265,7 +265,7 @@ func (sc *Scenario) Key(o *Object, f rpc.Field) (json.RawMessage, error) {
 	return values.Quote(values.FormOfKey(f, text, o.KeyForm)), nil
 }
 
-// Ordinary are the identifier, what is required, and all other fields that can be written both ways.
+// Ordinary are the identifier, the required fields, and all others that can be written both ways.
 func (o *Object) Ordinary(id rpc.Field) []rpc.Field { return o.carried(id, BothWays) }
 
 // Every are all fields that a new record can have.
@@ -284,7 +284,7 @@ func (o *Object) carried(id rpc.Field, may func(f rpc.Field) bool) []rpc.Field {
 	return out
 }
 
-// mostFields bounds how many fields a record maps beside those that it must.
+// mostFields bounds how many fields a record maps in addition to those that it must.
 const mostFields = 100
 
 // BothWays reports whether create and update may both write a field that is no identifier.
@@ -309,8 +309,8 @@ func (sc *Scenario) Changed(r *Record, n int) *Record {
 	return &c
 }
 
-// CheckFixtures refuses values for objects and fields that the endpoint does not list. The message begins with the
-// path of the entry. What the endpoint could not say is not held against the author.
+// CheckFixtures refuses values for objects and fields that the endpoint does not list. The message
+// starts with the path of the entry. An empty list refuses nothing.
 func (s *Session) CheckFixtures() error {
 	if len(s.Catalog.Objects) == 0 {
 		return nil
@@ -318,7 +318,7 @@ func (s *Session) CheckFixtures() error {
 	for _, name := range slices.Sorted(maps.Keys(s.Opts.Fixtures)) {
 		o, path, fixture := s.Catalog.Object(name), "fixtures."+name, s.Opts.Fixtures[name]
 		if o == nil {
-			return line.Usage("%s: no object %q%s", path, name, knownNames("list_objects", s.Catalog.Names()))
+			return conformance.Usage("%s: no object %q%s", path, name, knownNames("list_objects", s.Catalog.Names()))
 		}
 		known := lists.Of(o.Fields, func(f rpc.Field) string { return f.APIName })
 		for _, part := range []struct {
@@ -329,7 +329,7 @@ func (s *Session) CheckFixtures() error {
 		} {
 			i := slices.IndexFunc(part.fields, func(field string) bool { return !slices.Contains(known, field) })
 			if i >= 0 && len(known) > 0 {
-				return line.Usage("%s.%s: %s has no field %q%s", part.path, part.fields[i], name, part.fields[i], knownNames("list_fields", known))
+				return conformance.Usage("%s.%s: %s has no field %q%s", part.path, part.fields[i], name, part.fields[i], knownNames("list_fields", known))
 			}
 		}
 	}

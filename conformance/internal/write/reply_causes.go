@@ -21,11 +21,11 @@ import (
 	"github.com/destkit/destkit/internal/lists"
 )
 
-// The reply that a finding shows often has its cause in it: the reason of a refusal, a
-// member under another name, results of another batch, a key that went through a number.
-// Where it has, the finding says that and not what the check says of endpoints in general.
+// The reply that a finding shows often has its cause in it: the reason of a refusal, a member under
+// another name, results of another batch, a key that went through a number. Where it has, the
+// finding names that cause and not the general one of the check.
 
-// aboutMessages are checks, and areas of checks, that judge how a failure is reported, whatever it says.
+// aboutMessages are checks and areas that judge how a failure is reported, whatever its message.
 var aboutMessages = []string{"RPC-", "HTTP-", "AUTH-", "TLS-", "VER-", "ERR-003", "ERR-004", "RES-005", "RES-006", "RES-007", "SEM-015"}
 
 // quote gives a finding the cause and the fix of the message of these replies that it shows.
@@ -128,7 +128,7 @@ func (sc *Scenario) NamesOf(r *exchange.Reply) []string {
 	return names
 }
 
-// member is one that a rule asks for.
+// member is one that a rule requires.
 type member struct {
 	name string
 	kind wire.NodeKind
@@ -144,7 +144,7 @@ var (
 		"SPD-001": {{rules.SpeedKeys[0], wire.Number}, {rules.SpeedKeys[1], wire.Number}, {rules.SpeedKeys[2], wire.Number}},
 	}
 	ofRecordResult = map[string][]member{"RES-004": {{"identifier", wire.String}}, "RES-005": {{"success", wire.Bool}}}
-	// besides are the other members of a result, in whose place nothing else stands.
+	// besides are the other members of a result, which are no replacement.
 	besides = []string{"identifier", "error_message", "success", "record_results", "operations", "objects", "fields", rules.SpeedKeys[0], rules.SpeedKeys[1], rules.SpeedKeys[2]}
 )
 
@@ -214,7 +214,7 @@ func textOf(n *wire.Node) string {
 	return n.Text
 }
 
-// ofMembers looks at the members that the check asks for.
+// ofMembers looks at the members that the check requires.
 func (sc *Scenario) ofMembers(r *exchange.Reply) Cause {
 	for _, m := range ofResult[sc.Check().ID] {
 		if c, is := causes.Member(r.Result(), m.name, m.kind, besides...); is {
@@ -285,7 +285,7 @@ func (b *Batch) fieldWith(text string) string {
 	return ""
 }
 
-// alteredCause says what became of the identifier of a record on its way into the results.
+// alteredCause explains what happened to the identifier of a record on its way into the results.
 func (b *Batch) alteredCause() Cause {
 	for _, res := range b.strangers() {
 		got := exchange.NodeText(res.Identifier)
@@ -310,7 +310,7 @@ func (b *Batch) alteredCause() Cause {
 	return Cause{}
 }
 
-// keyCauses say what becomes of identifiers.
+// keyCauses explain what happens to identifiers.
 var keyCauses = map[values.Class]string{
 	values.Case:       "are put into one case",
 	values.Trimmed:    "are trimmed, or their spaces are tidied up,",

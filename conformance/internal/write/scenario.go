@@ -38,7 +38,7 @@ type Scenario struct {
 	Parallel   parallelWrites           // what steps have written in parallel
 	Measured   measuredPace             // how fast the latest calls went
 	Handshaken *rules.Handshake         // what the handshake showed; nil without one
-	// HookAsked reports whether the read-back hook was asked about the object.
+	// HookAsked reports whether the read-back hook was queried about the object.
 	HookAsked bool
 
 	reserved int64 // of the session's room for the bodies of wide answers, in bytes
@@ -54,11 +54,11 @@ type Sent struct {
 	Waves    [][]*Batch        // those of every When
 	Sets     []Set             // what the latest When sent
 	History  []Set             // what every When sent
-	Purposes []Purpose         // what each of the sets is for
+	Purposes []Purpose         // the purpose of each set
 	Wrote    atomic.Int64      // when the latest batch was answered, in Unix nanoseconds
 }
 
-// Unmet is what was acknowledged and is not as it must be.
+// Unmet holds acknowledged records that are not as they must be.
 type Unmet struct {
 	Lost        []*Expected   // records that are not there
 	Unwitnessed []*Record     // records that an update did not find
@@ -97,7 +97,7 @@ func (sc *Scenario) BrokenFor(operation, expected, actual string, where ...*exch
 // BrokenAs is BrokenFor with a word for what was observed; "": the kind of the first reply.
 func (sc *Scenario) BrokenAs(symptom, operation, expected, actual string, where ...*exchange.Reply) {
 	where = slices.DeleteFunc(slices.Clone(where), func(r *exchange.Reply) bool { return r == nil })
-	// What the judge itself could not hold shows nothing of the endpoint: Count says so.
+	// A reply that the judge could not hold shows nothing about the endpoint: Count reports it.
 	if slices.ContainsFunc(where, func(r *exchange.Reply) bool { return r.Kind == wire.KindUnread }) {
 		return
 	}
@@ -157,7 +157,7 @@ func (sc *Scenario) Count() {
 	for b, r := range Each(sc.Batches) {
 		switch {
 		case b.Succeeded(r) && (len(sc.Latest) == 0 || slices.Contains(sc.Latest, b)):
-			sc.Saw(conformance.SeenAccepted, 1) // what counts is the last batch, the others prepare it
+			sc.Saw(conformance.SeenAccepted, 1) // the last batch counts, the others prepare it
 		case b.Refused(r):
 			sc.Saw(conformance.SeenRefused, 1)
 		}
@@ -168,7 +168,7 @@ func (sc *Scenario) Count() {
 		}
 		if yes, no, _, _ := sc.Accepted(sc.Sets[i]); yes == 0 && no > 0 && (!sc.LeastPlan || !p.Existing || !sc.ChangesNothing(sc.Sets[i])) {
 			sc.Note("%s: every record was refused, so that nothing was seen of it", p)
-			sc.Unsaw(conformance.SeenAccepted) // what the others show is no evidence of it
+			sc.Unsaw(conformance.SeenAccepted) // the others are no evidence of it
 			break
 		}
 	}
@@ -192,7 +192,7 @@ func SawReply(found *engine.Findings, r *exchange.Reply) {
 	}
 }
 
-// NeedReadback asks for a read-back hook where nothing else can decide.
+// NeedReadback requires a read-back hook where nothing else can decide.
 func (sc *Scenario) NeedReadback() error {
 	if sc.Readback == nil {
 		return engine.NotRun("readback", "needs the read-back hook: give --readback-url or --readback-command")

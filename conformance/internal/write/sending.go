@@ -36,7 +36,7 @@ type Sending struct {
 	parallel    bool                                        // all batches at once
 }
 
-// Shape changes a record as the manner asks.
+// Shape changes a record as the manner requires.
 func (m *Sending) Shape(sc *Scenario, r *Record) *Record {
 	if m.Reshape == nil {
 		return r
@@ -127,8 +127,8 @@ func reversedPlan(sc *Scenario, s Set) Plan {
 // NewFieldName is the field that OBJ-005 creates on write.
 func (sc *Scenario) NewFieldName() string { return "zz_conf_" + sc.Keys.Run }
 
-// withoutKeyPlan is what the service never sends, as the check says: the first
-// half of the records without the identifier, the rest with null in its place.
+// withoutKeyPlan is what the service never sends, as the text of the check states: the first half
+// of the records without the identifier, the rest with null in its place.
 func withoutKeyPlan(sc *Scenario, s Set) Plan {
 	first, mapped := s.Records[0], mappedFields(s.Records)
 	keyless := make([]*Record, len(s.Records))
@@ -188,7 +188,7 @@ func (sc *Scenario) writeAtOnce(parts []Set) ([]*Batch, error) {
 	return slices.DeleteFunc(out, func(b *Batch) bool { return b == nil }), cmp.Or(errs...)
 }
 
-// sendAndCut closes the connection in the middle of the reply: what became of the records is unknown.
+// sendAndCut closes the connection in the middle of the reply: the fate of the records is unknown.
 func (sc *Scenario) sendAndCut(s Set) ([]*Batch, error) {
 	for part := range slices.Chunk(s.Records, sc.LargestBatch()) {
 		if _, err := sc.batch(s.Operation, part, Plan{CutReply: 1}); err != nil {
@@ -201,7 +201,7 @@ func (sc *Scenario) sendAndCut(s Set) ([]*Batch, error) {
 	return nil, nil
 }
 
-// sendCopies sends the same keys in parallel, each batch with values of its own.
+// sendCopies sends the same keys in parallel, each batch with different values.
 func (sc *Scenario) sendCopies(s Set) ([]*Batch, error) {
 	if err := sc.NeedsSecondConnection(); err != nil {
 		return nil, err
@@ -282,8 +282,8 @@ func (sc *Scenario) sendsAtRate(s Set) ([]*Batch, error) {
 	var out []*Batch
 	sent := 0
 	for part := range slices.Chunk(s.Records, int(min(50, speed.MaximumBatchSize))) {
-		// No free lane for so long: the endpoint has fallen behind for good, and
-		// what is under way will show it.
+		// No free lane for so long: the endpoint has fallen behind for good, and the batches under
+		// way will show it.
 		stuck := time.NewTimer(sc.Opts.BatchTimeout / 4)
 		select {
 		case slots <- struct{}{}:

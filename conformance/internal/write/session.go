@@ -1,6 +1,6 @@
-// Package write is the only way in which the judge sends records: it makes them, sends
-// them in batches within permission, journal and budget, and knows what the results say
-// and what must be there then. Whether that breaks a rule is left to package judge.
+// Package write is the only way in which the judge sends records: it makes them, sends them in
+// batches within permission, journal and budget, and knows what the results report and what must
+// exist then. Package judge decides whether that breaks a rule.
 package write
 
 import (
@@ -53,7 +53,7 @@ func (s *Session) OpenJournal() error {
 	case errors.Is(err, syscall.ENOSPC):
 		return err
 	case err != nil:
-		return line.Usage("%v", err)
+		return conformance.Usage("%v", err)
 	}
 	s.Journal = j
 	for _, k := range j.Pending() { // of an earlier part of the run
@@ -89,7 +89,7 @@ func (s *Session) BeginWrites() (err error) {
 // NewKeys makes the keys of a run that carry its options.
 func NewKeys(o conformance.Options) (*values.Keys, error) {
 	if !utf8.ValidString(o.KeyTemplate + o.RunID) {
-		return nil, line.Usage("key template %q with run id %q is not UTF-8", o.KeyTemplate, o.RunID)
+		return nil, conformance.Usage("key template %q with run id %q is not UTF-8", o.KeyTemplate, o.RunID)
 	}
 	return values.NewKeys(o.RunID, o.KeyTemplate, o.KeyFrom, o.KeyTo), nil
 }

@@ -88,7 +88,7 @@ func (sc *Scenario) SendSets(m *Sending) error {
 	return nil
 }
 
-// lookBefore reads back what is there, so that the next batch can be judged by what it changes.
+// lookBefore reads back existing records, so that the next batch can be judged by what it changes.
 func (sc *Scenario) lookBefore() error {
 	sc.Before = map[model.Place]Observed{}
 	all := sc.Model.All()
@@ -114,7 +114,7 @@ func (sc *Scenario) lookBefore() error {
 	return nil
 }
 
-// KeepRefusal notes what the endpoint first says about a record that it refuses.
+// KeepRefusal keeps the first message of the endpoint about a record that it refuses.
 func (sc *Scenario) KeepRefusal(b *Batch) {
 	for _, r := range b.Records {
 		if sc.Refusal() == "" {

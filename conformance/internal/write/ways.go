@@ -79,7 +79,7 @@ var Ways = map[string]way{
 	"with a wrong URL secret after the right one":  secret(rightSecret, WrongSecret),
 }
 
-// WrongSecret is no endpoint's; rightSecret stands for the one that is configured.
+// WrongSecret is no endpoint's; rightSecret means the one that is configured.
 const WrongSecret, rightSecret = "zz-wrong-secret", ""
 
 // changed sends the call after a change.
@@ -183,7 +183,7 @@ func (sc *Scenario) WithSecret(values []string) (string, error) {
 	return u.String(), nil
 }
 
-// onConnection opens a connection for what is bound to one.
+// onConnection opens a connection for calls that are bound to one.
 func onConnection(do func(sc *Scenario, c line.Request, conn *wire.Conn) error) way {
 	return steadily(func(sc *Scenario, c line.Request) error {
 		conn, err := sc.Client.Open(sc.Ctx)

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// verdict is what is to be said about the cause that a run printed.
+// verdict is the judgement on the cause that a run printed.
 type verdict string
 
 const (
@@ -40,7 +40,7 @@ func says(phrases, text string) bool {
 	return phrases != "" && regexp.MustCompile("(?is)"+phrases).MatchString(text)
 }
 
-// TestCausesAreKnown: the table says of every mistake what its cause is, and of no other.
+// TestCausesAreKnown: the table names the cause of every mistake, and of no other.
 func TestCausesAreKnown(t *testing.T) {
 	var names []string
 	for _, m := range Mistakes() {

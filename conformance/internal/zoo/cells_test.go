@@ -9,7 +9,7 @@ import (
 	"github.com/destkit/destkit/internal/matrixtest"
 )
 
-// sharedCode is what every endpoint is judged with, and what all of them are made of.
+// sharedCode is the code that every endpoint shares and that judges it.
 var sharedCode = []string{"conformance/*.go", "conformance/destination/*.go", "conformance/internal/"}
 
 // mistakeCells are about the features whose checks find the mistakes.

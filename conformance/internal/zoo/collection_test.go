@@ -1,9 +1,6 @@
-// Package zoo is a collection of custom destinations as real authors write
-// them: in plain Node, Python and Go, each with one honest mistake, or with one
-// habit that is right and unusual. A mistake is a code path of the base server
-// of its language, in the folders node, python and golang; the tables here say
-// which checks of the judge must see it. The kill matrix breaks rules by lying;
-// the zoo is wrong without knowing it.
+// Package zoo is a collection of custom destinations as real authors write them, each with one honest
+// mistake, or with one habit that is right and unusual. A mistake is a code path of the base server of its
+// language in testdata; the tables here list which checks must see it.
 package zoo_test
 
 // The languages of the servers.
@@ -24,7 +21,7 @@ const (
 // Languages are all of them.
 func Languages() []string { return []string{Node, Python, Go, SQLite, Postgres, EventLog, Express} }
 
-// Mistake is one mistake of an author and what a judge must say about it.
+// Mistake is one mistake of an author and what a judge must report about it.
 type Mistake struct {
 	Name     string // the path of its server: /m/NAME/rpc
 	Language string
@@ -64,8 +61,8 @@ type Setting struct {
 	// Large judges bodies of megabytes too.
 	Large   bool
 	Objects []string
-	// Own asks for a separate process, since this one ends; Restarts for one
-	// that a supervisor starts again.
+	// Own requires a separate process, since this one ends; Restarts one that a supervisor starts
+	// again.
 	Own, Restarts bool
 	// AlterSchema gives the hook that adds a field.
 	AlterSchema bool

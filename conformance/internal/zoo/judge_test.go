@@ -23,7 +23,7 @@ func judge(t *testing.T, language, name string, s Setting, readback bool) *confo
 	return judgeBehind(t, language, name, s, readback, func(url string) string { return url })
 }
 
-// judgeBehind is judge where something stands before the endpoint: behind is its address.
+// judgeBehind is judge with something in front of the endpoint: behind is its address.
 func judgeBehind(t *testing.T, language, name string, s Setting, readback bool, behind func(url string) string) *conformance.Report {
 	t.Helper()
 	url := ""
@@ -88,7 +88,7 @@ type outcome struct {
 	status  conformance.Status  // of the best check, "" when none saw it
 	by      []string            // the checks that are meant and saw it
 	first   conformance.Finding // the first one of them
-	missed  string              // what a run with read-back does not say well
+	missed  string              // what a run with read-back reports badly
 	seconds float64
 }
 

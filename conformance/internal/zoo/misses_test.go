@@ -13,9 +13,9 @@ import (
 	"github.com/destkit/destkit/conformance"
 )
 
-// missesFile lists what the judge does not say well yet: a row in it counts as missed, and
-// no test fails because of it. The whole zoo fails when a row in it is found after all.
-// -update writes it.
+// missesFile lists what the judge does not report well yet: a row in it counts as missed, and no
+// test fails because of it. The whole zoo fails when a row in it is found after all. -update writes
+// it.
 const missesFile = "testdata/misses.txt"
 
 // readMisses gives the known misses by language and name.
@@ -29,13 +29,12 @@ func readMisses() (map[string]string, error) {
 	return misses, err
 }
 
-// missed says what a run with read-back does not say well about a mistake; "" when all is
-// well.
+// missed is what a run with read-back does not report well about a mistake; "" when all is well.
 func missed(r *conformance.Report, m Mistake, o outcome) string {
 	if n := r.Counts[conformance.HarnessError]; n > 0 {
 		return fmt.Sprintf("%d harness errors", n)
 	}
-	// FLAKY says that calls disturb each other, not that this rule is broken.
+	// FLAKY means that calls disturb each other, not that this rule is broken.
 	var blamed []string
 	for _, id := range failed(r, conformance.Fail) {
 		if matches(m.Never, id) {

@@ -15,7 +15,7 @@ var results = &collected{
 	mistakes: map[string]map[bool]outcome{}, habits: map[string]map[bool]habitRun{}, pairs: map[string][2]outcome{},
 }
 
-// habitRun is what a run said about a habit.
+// habitRun is what a run reported about a habit.
 type habitRun struct {
 	text     string
 	reported bool // a FAIL, or a WARN that is not about a limit
@@ -64,7 +64,7 @@ func (c *collected) pair(first, second Mistake, one, two outcome) {
 	c.pairs[first.Name+"+"+second.Name] = [2]outcome{one, two}
 }
 
-// shares are what the goals are about, of the runs with read-back.
+// shares are the measures of the goals, of the runs with read-back.
 type shares struct {
 	mistakes, found  int // against a rule or a recommendation
 	causes, right    int // of those that were found

@@ -1,10 +1,10 @@
 package zoo_test
 
-// rightCauses are the phrases of which a right cause has one: they are about the mistake,
-// whatever the judge says today. vagueCauses are true of a mistake and do not lead to it.
+// rightCauses are the phrases of which a right cause has one: they are about the mistake, whatever
+// the judge reports today. vagueCauses are true of a mistake and do not lead to it.
 var rightCauses, vagueCauses = causesOf(causesOfNode, causesOfPython, causesOfGo, causesOfSQLite, causesOfPostgres, causesOfEventLog, causesOfExpress)
 
-// explanation is what a row of the table says about the cause, as expressions.
+// explanation is what a row of the table has about the cause, as expressions.
 type explanation struct{ right, vague string }
 
 func causesOf(parts ...map[string]explanation) (right, vague map[string]string) {

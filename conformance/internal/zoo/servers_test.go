@@ -140,8 +140,8 @@ func needProgram(t *testing.T, language string) {
 	}
 }
 
-// TestMain prints and writes what was found, and ends the servers; what they wrote to standard error is a mistake of
-// ours.
+// TestMain prints and writes what was found, and ends the servers; their output to standard error
+// is a mistake of ours.
 func TestMain(m *testing.M) {
 	status := testkit.RunWithPostgres(m)
 	if len(results.mistakes) > 0 {

@@ -28,13 +28,11 @@ import (
 	"github.com/destkit/destkit/server"
 )
 
-// trafficFound is how many mistakes the syncs of this file show at least; docs/proxy.md
-// says it.
+// trafficFound is how many mistakes the syncs of this file show at least, as docs/proxy.md states.
 const trafficFound = 38
 
-// TestMatrixTraffic lets the reference service sync into every endpoint of the zoo
-// through the proxy, and judges what goes by: what traffic can show is found, and what
-// is right is not blamed.
+// TestMatrixTraffic lets the reference service sync into every endpoint of the zoo through the
+// proxy, and judges the traffic: it finds visible mistakes, and does not blame right habits.
 func TestMatrixTraffic(t *testing.T) {
 	matrixtest.NotEveryDay(t)
 	habits, all := habitCells(t), alternating(Mistakes())
@@ -277,14 +275,14 @@ func tableOf(table string, fields []rpc.Field) string {
 	for _, f := range fields {
 		kind := sqlTypes[f.Type]
 		if f.Array {
-			kind = "TEXT" // arrays stand there as JSON
+			kind = "TEXT" // arrays are JSON there
 		}
 		columns = append(columns, column(f)+" "+kind)
 	}
 	return fmt.Sprintf("CREATE TABLE %s_ROWS (%s)", table, strings.Join(columns, ", "))
 }
 
-// rowsOf inserts rows; every ninth lacks what is required, and its record must fail.
+// rowsOf inserts rows; every ninth lacks a required value, and its record must fail.
 func rowsOf(table string, fields []rpc.Field, set Setting, from, to int) string {
 	var all []string
 	for n := from; n <= to; n++ {

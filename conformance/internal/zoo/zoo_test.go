@@ -13,7 +13,7 @@ import (
 
 var update = flag.Bool("update", false, "write docs/evidence/zoo.md")
 
-// broken are the statuses of a check that says that a rule is broken.
+// broken are the statuses of a check that reports a broken rule.
 var broken = []conformance.Status{conformance.Fail, conformance.Flaky}
 
 // TestZoo judges every mistake and every habit, without and with read-back, and
@@ -56,7 +56,7 @@ func base(t *testing.T) {
 	}
 }
 
-// habits judges what is right and unusual: nothing fails.
+// habits judges endpoints that are right and unusual: nothing fails.
 func habits(t *testing.T) {
 	runs := habitCells(t)
 	for i, h := range Habits() {
@@ -117,8 +117,8 @@ func mistakes(t *testing.T) {
 	}
 }
 
-// TestKeysAreProposed: where keys of 32 bits are all that the endpoint takes, and the
-// author gives no range, nothing fails, and the run says what it needs.
+// TestKeysAreProposed: where the endpoint takes only keys of 32 bits, and the author gives no
+// range, nothing fails, and the run reports what it needs.
 func TestKeysAreProposed(t *testing.T) {
 	matrixtest.Long(t)
 	r := judge(t, Python, "keys-of-32-bits", Setting{Objects: Objects(Python)[1:]}, true)

@@ -17,8 +17,8 @@ import (
 	"github.com/destkit/destkit/internal/lists"
 )
 
-// Call is one request that came in. Fields above the gap are set before a twist
-// is asked; what it was answered is known once done.
+// Call is one request that came in. Fields above the gap are set before a twist runs; those of the
+// answer are known once done.
 type Call struct {
 	Number   int // from 1, in the order of arrival
 	Came     time.Time
@@ -36,7 +36,7 @@ type Call struct {
 	Done    bool
 }
 
-// content is what the body of a call says.
+// content is the content of the body of a call.
 type content struct {
 	JSON       *wire.Node // nil when the body is no JSON
 	Method, ID string     // of JSON-RPC
@@ -48,12 +48,12 @@ type origin struct {
 	opened  time.Time    // when it was there
 	ended   *atomic.Bool // wire.Sight.Ended
 	Reused  bool         // it had carried another call
-	closing bool         // the response said so
-	given   bool         // the request said so
+	closing bool         // the response announced it
+	given   bool         // the request announced it
 	Left    bool         // the caller did not wait for the response
 }
 
-// read looks at what the body says.
+// read parses the body.
 func (c *Call) read() {
 	c.JSON, _ = wire.Parse(c.body)
 	c.Method, c.ID = jsonvalue.Text(c.JSON.Get("method")), jsonvalue.Text(c.JSON.Get("id"))
@@ -85,19 +85,19 @@ func (p *Endpoint) Recorded(x *wire.Sight, status int, answer http.Header) *Call
 	return c
 }
 
-// Kept reports whether the caller of a recorded call could have kept its connection: the
-// endpoint has not ended it, or has because the caller asked for that. False where it is
-// not known, and where the caller left: only a closed connection ends a call early.
+// Kept reports whether the caller of a recorded call could have kept its connection: the endpoint
+// has not ended it, or has at the request of the caller. False where it is not known, and where the
+// caller left: only a closed connection ends a call early.
 func (c *Call) Kept() bool {
 	return !c.Left && (c.given || c.ended != nil && !c.ended.Load() && !c.closing)
 }
 
-// connectionOf is what a header says about the connection.
+// connectionOf is the Connection of a header.
 func connectionOf(h http.Header) string {
 	return strings.ToLower(strings.Join(h.Values("Connection"), ","))
 }
 
-// closes reports whether a response says that its connection ends with it.
+// closes reports whether a response announces that its connection ends with it.
 func closes(x *wire.Sight, answer http.Header) bool {
 	says := connectionOf(answer)
 	if x.Proto == "HTTP/1.0" || bytes.HasPrefix(x.Raw, []byte("HTTP/1.0")) {
@@ -124,7 +124,7 @@ func (c *Call) Param(path ...string) *wire.Node {
 // Records are those of a sync_batch.
 func (c *Call) Records() []*wire.Node { return jsonvalue.Items(c.Param("records")) }
 
-// Exchange is a call as it stands in a report.
+// Exchange is a call in the form of a report.
 func (c *Call) Exchange(check string, number int) conformance.Exchange {
 	secrets := c.endpoint.Owner.secrets
 	x := conformance.Exchange{

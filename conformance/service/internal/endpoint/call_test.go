@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// at are calls that come so many milliseconds after one another's beginning, and
-// last so long; a limit stands in the answers that name one.
+// at are calls that come so many milliseconds after one another's start, and last so long; the
+// answers that name a limit carry it.
 func at(lasting int, limits map[int]string, moments ...int) []*Call {
 	began := time.Date(2026, 3, 4, 9, 30, 0, 0, time.UTC)
 	var out []*Call

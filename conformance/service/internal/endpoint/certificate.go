@@ -19,7 +19,7 @@ import (
 // signs for it, as well-known authorities have.
 type Authority struct{ root, middle *tls.Certificate }
 
-// Properties are what is special about a certificate; the zero value is good.
+// Properties are the special properties of a certificate; the zero value is good.
 type Properties struct {
 	SelfSigned bool // by no other authority
 	Expired    bool
@@ -103,7 +103,7 @@ type Shown struct {
 	atomic.Pointer[tls.Certificate]
 }
 
-// TLSConfig shows the current certificate when a client comes, whoever it asks for.
+// TLSConfig shows the current certificate to every client, whatever server name it sends.
 func (s *Shown) TLSConfig(first *tls.Certificate) *tls.Config {
 	s.Store(first)
 	return &tls.Config{

@@ -1,6 +1,6 @@
-// package endpoint is what a judged service calls: one server for the destinations
-// of all scenarios. Each endpoint records its calls, and answers them as its simulated
-// destination does, or as twists say. It decides nothing.
+// package endpoint is what a judged service calls: one server for the destinations of all
+// scenarios. Each endpoint records its calls, and answers them as its simulated destination does,
+// or as twists define. It decides nothing.
 package endpoint
 
 import (
@@ -64,15 +64,15 @@ type Reply struct {
 	Edit func(body []byte, header http.Header) []byte
 }
 
-// AddHeader adds a header to the answer, beside other lines of its name.
+// AddHeader adds a header to the answer, and keeps other lines of its name.
 func (r *Reply) AddHeader(name, value string) {
 	if r.Header == nil {
 		r.Header = http.Header{}
 	}
-	r.Header[name] = append(r.Header[name], value) // as it stands: the wire keeps its case
+	r.Header[name] = append(r.Header[name], value) // verbatim: the wire keeps its case
 }
 
-// Fail answers with a status, and a body that says so.
+// Fail answers with a status, and a body that names it.
 func (r *Reply) Fail(status int) {
 	r.Status, r.Edit, r.Store = status, nil, false
 	r.Body = jsonvalue.Encode(map[string]any{"message": http.StatusText(status)})

@@ -1,5 +1,5 @@
-// Package jsonvalue looks at values of JSON: what is at a path, of which type a
-// value is, and whether two values are the same. It knows nothing of the judge.
+// Package jsonvalue looks at values of JSON: the value at a path, its type, and whether two values
+// are the same. It knows nothing of the judge.
 package jsonvalue
 
 import (
@@ -25,9 +25,8 @@ type Placed struct {
 	Node  *wire.Node
 }
 
-// ValuesAt gives the values at a path of member names; "*" stands for every member
-// of an object and every item of an array. An absent value comes as a nil node.
-// "the request" is the whole.
+// ValuesAt gives the values at a path of member names; "*" matches every member of an object and
+// every item of an array. An absent value comes as a nil node. "the request" is the whole.
 func ValuesAt(root *wire.Node, path string) []Placed {
 	found := []Placed{{"", root}}
 	if path == "the request" {
@@ -89,8 +88,7 @@ func SameNames(a, b []string) bool {
 	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }
 
-// SameValue compares two values as JSON: members in any order, numbers and
-// strings by what they say.
+// SameValue compares two values as JSON: members in any order, numbers and strings by their value.
 func SameValue(a, b *wire.Node) bool {
 	if a.Type() != b.Type() || a == nil {
 		return a == nil && b == nil
@@ -142,9 +140,9 @@ func Encode(v any) json.RawMessage {
 	return b
 }
 
-// Missing says where a value of the API lacks something that is wanted, "" when
-// it has all of it: objects may have more members, lists have the same elements
-// in any order, and numbers count by their value.
+// Missing returns where a value of the API lacks something that is wanted, "" when it has all of
+// it: objects may have more members, lists have the same elements in any order, and numbers count
+// by their value.
 func Missing(wanted, got any, at string) string {
 	switch w := wanted.(type) {
 	case map[string]any:
