@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/destkit/destkit/destsim/internal/store"
+	"github.com/destkit/destkit/internal/testkit"
 )
 
 // TestServerStops: calls under way are answered, connections that wait are
@@ -82,7 +83,7 @@ func (s slowStore) Begin() (store.Unit, error) {
 func TestServerIsNotHeldUp(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{})
-	address := served(t, &Server{Sim: s, ReadHeaderTimeout: 30 * time.Millisecond, IdleTimeout: 30 * time.Millisecond}, nil)
+	address := testkit.Serve(t, &Server{Sim: s, ReadHeaderTimeout: 30 * time.Millisecond, IdleTimeout: 30 * time.Millisecond}, nil)
 	for name, text := range map[string]string{
 		"nothing":             "",
 		"half a head":         request("/", testCall)[:20],
@@ -106,14 +107,14 @@ func TestServerSurvivesAPanic(t *testing.T) {
 	s := newSim(t, Config{})
 	s.store = brokenStore{}
 	complaints := make(lines, 1)
-	address := served(t, &Server{Sim: s, ErrorLog: log.New(complaints, "", 0)}, nil)
+	address := testkit.Serve(t, &Server{Sim: s, ErrorLog: log.New(complaints, "", 0)}, nil)
 	require.Empty(t, raw(t, address, request("/", requestBody("sync_batch", fourRecords(s, "upsert"), "a"))))
 	require.Contains(t, raw(t, address, request("/", testCall)), `"success":true`)
 	require.Contains(t, <-complaints, "store on fire")
 	require.Zero(t, s.Figures().InFlight)
 }
 
-// lines hands on what is written.
+// lines passes on written lines.
 type lines chan string
 
 func (l lines) Write(b []byte) (int, error) {

@@ -21,25 +21,8 @@ import (
 
 	"github.com/destkit/destkit/destsim/internal/httpfront"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/testkit"
 )
-
-// served runs a Server until the test ends and gives its address.
-func served(t testing.TB, server *Server, wrap func(net.Listener) net.Listener) string {
-	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	address := ln.Addr().String()
-	if wrap != nil {
-		ln = wrap(ln)
-	}
-	done := make(chan error, 1)
-	go func() { done <- server.Serve(ln) }()
-	t.Cleanup(func() {
-		require.NoError(t, server.Close())
-		require.ErrorIs(t, <-done, http.ErrServerClosed)
-	})
-	return address
-}
 
 func quietly() *log.Logger { return log.New(io.Discard, "", 0) }
 
@@ -49,8 +32,8 @@ func raw(t testing.TB, address string, pieces ...string) string {
 	t.Helper()
 	conn := dialed(t, address)
 	defer conn.Close()
-	// A server that refuses a request need not read the next; what it has
-	// answered arrives all the same.
+	// A server that refuses a request need not read the next; its answer
+	// still arrives.
 	for _, piece := range pieces {
 		_, _ = io.WriteString(conn, piece)
 	}
@@ -156,7 +139,7 @@ func conversations(s *Sim) map[string][]string {
 }
 
 // TestServerSendsWhatNetHTTPSends: the same bytes, whatever is sent, plain and
-// with headers and codings of its own, and the same calls in the journal.
+// with its own headers and codings, and the same calls in the journal.
 func TestServerSendsWhatNetHTTPSends(t *testing.T) {
 	now := func() time.Time { return time.Unix(1700000000, 0) }
 	for name, config := range map[string]Config{
@@ -173,7 +156,7 @@ func TestServerSendsWhatNetHTTPSends(t *testing.T) {
 			t.Parallel()
 			config.Token, config.MaxBody, config.Clock = "t", 100000, now
 			fast, slow := newSim(t, config), newSim(t, config)
-			address := served(t, &Server{Sim: fast, ErrorLog: quietly()}, nil)
+			address := testkit.Serve(t, &Server{Sim: fast, ErrorLog: quietly()}, nil)
 			plain := httptest.NewUnstartedServer(slow)
 			plain.Config.ErrorLog = quietly()
 			plain.Start()
@@ -199,7 +182,7 @@ func TestServerSendsWhatNetHTTPSends(t *testing.T) {
 	}
 }
 
-// overTLS is a Server with certificates of its own, and a pool that trusts it.
+// overTLS is a Server with its own certificates, and a pool that trusts it.
 func overTLS(t testing.TB, server *Server) (address string, trust *x509.CertPool) {
 	t.Helper()
 	certificates, err := NewCertificates(nil)
@@ -209,7 +192,7 @@ func overTLS(t testing.TB, server *Server) (address string, trust *x509.CertPool
 	config.NextProtos = []string{"h2", "http/1.1"}
 	trust = x509.NewCertPool()
 	require.True(t, trust.AppendCertsFromPEM(certificates.CAPEM()))
-	return served(t, server, func(ln net.Listener) net.Listener { return TLSListener(ln, config, false) }), trust
+	return testkit.Serve(t, server, func(ln net.Listener) net.Listener { return TLSListener(ln, config, false) }), trust
 }
 
 // TestServerOverTLS: HTTP/1.1 takes the fast path and can be handed over in the
@@ -260,7 +243,7 @@ func TestServerOverTLS(t *testing.T) {
 func TestServerHandsOverWhenAFaultIsArmed(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{})
-	address := served(t, &Server{Sim: s, ErrorLog: quietly()}, nil)
+	address := testkit.Serve(t, &Server{Sim: s, ErrorLog: quietly()}, nil)
 	conn := dialed(t, address)
 	defer conn.Close()
 	reader := bufio.NewReader(conn)

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/internal/rawconn"
+	"github.com/destkit/destkit/internal/testkit"
 )
 
 // talk sends requests one after the other on one connection and reads each
@@ -43,7 +44,7 @@ func whole(text string) []string { return []string{text} }
 func TestManyRequests(t *testing.T) {
 	for name, look := range map[string]time.Duration{"as ever": 0, "always looking again": 1} {
 		t.Run(name, func(t *testing.T) {
-			address := served(t, &Server{Endpoint: echo{}, MaxBody: 1 << 20, look: look, IdleTimeout: time.Hour, ErrorLog: quietly()}, nil)
+			address := testkit.Serve(t, &Server{Endpoint: echo{}, MaxBody: 1 << 20, look: look, IdleTimeout: time.Hour, ErrorLog: quietly()}, nil)
 			conn := dialed(t, address)
 			defer conn.Close()
 			in := bufio.NewReader(conn)
@@ -65,9 +66,9 @@ func TestManyRequests(t *testing.T) {
 }
 
 // TestHalfClosed: a client that ends its side together with its last request
-// gets the answer and then the end, whatever the poller tells.
+// gets the answer and then the end, whatever the poller reports.
 func TestHalfClosed(t *testing.T) {
-	address := served(t, &Server{Endpoint: echo{}, MaxBody: 1 << 20, look: time.Millisecond, ErrorLog: quietly()}, nil)
+	address := testkit.Serve(t, &Server{Endpoint: echo{}, MaxBody: 1 << 20, look: time.Millisecond, ErrorLog: quietly()}, nil)
 	for range 20 {
 		conn := dialed(t, address)
 		in := bufio.NewReader(conn)
@@ -82,7 +83,7 @@ func TestHalfClosed(t *testing.T) {
 	}
 }
 
-// TestLongReply: what the socket does not take at once is sent all the same.
+// TestLongReply: bytes that the socket does not take at once are still sent.
 func TestLongReply(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -142,8 +143,7 @@ func (k *withholding) sealed(t *testing.T, conn net.Conn, texts ...string) []byt
 }
 
 // TestManyRequestsOverTLS: records that come whole, in pieces, in pairs and in
-// crowds, on a connection that would wait for an hour for what it was not told
-// of.
+// crowds, on a connection that would wait for an hour for unreported bytes.
 func TestManyRequestsOverTLS(t *testing.T) {
 	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
 		t.Run(tls.VersionName(version), func(t *testing.T) {

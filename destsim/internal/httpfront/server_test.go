@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/internal/testkit"
 )
 
 // echo is an endpoint that answers with the id of the call.
@@ -32,24 +34,6 @@ func (echo) Run(_ *http.Request, body []byte) Reply {
 	return Reply{Status: http.StatusOK, Body: fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":{}}`, q.ID)}
 }
 
-// served runs a Server until the test ends and gives its address.
-func served(t testing.TB, server *Server, wrap func(net.Listener) net.Listener) string {
-	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	address := ln.Addr().String()
-	if wrap != nil {
-		ln = wrap(ln)
-	}
-	done := make(chan error, 1)
-	go func() { done <- server.Serve(ln) }()
-	t.Cleanup(func() {
-		require.NoError(t, server.Close())
-		require.ErrorIs(t, <-done, http.ErrServerClosed)
-	})
-	return address
-}
-
 // overTLS serves over TLS, and gives a pool that trusts the certificate.
 func overTLS(t testing.TB, server *Server) (address string, trust *x509.CertPool) {
 	t.Helper()
@@ -59,7 +43,7 @@ func overTLS(t testing.TB, server *Server) (address string, trust *x509.CertPool
 	trust = x509.NewCertPool()
 	trust.AddCert(certified.Certificate())
 	config := &tls.Config{Certificates: certified.TLS.Certificates, NextProtos: []string{"h2", "http/1.1"}}
-	return served(t, server, func(ln net.Listener) net.Listener { return TLSListener(ln, config, false) }), trust
+	return testkit.Serve(t, server, func(ln net.Listener) net.Listener { return TLSListener(ln, config, false) }), trust
 }
 
 func quietly() *log.Logger { return log.New(io.Discard, "", 0) }
