@@ -16,7 +16,7 @@ type batch struct {
 	request rpc.Request
 	call    *call
 	plan    *plan
-	// What a violation may change before the records are applied.
+	// A violation may change these before the records are applied.
 	object     *object
 	operation  string
 	identifier *column
@@ -37,7 +37,7 @@ type result struct {
 	success    bool
 	message    string
 	skipped    bool   // nothing was done because the record does not qualify
-	raw        []byte // when set, this JSON stands instead of the first three
+	raw        []byte // when set, this JSON replaces the first three
 }
 
 // syncBatch applies a batch and sets the answer.
@@ -103,7 +103,7 @@ func (c *call) open() (*batch, *rpc.Error) {
 
 // column finds the column of member number at of a record. Records of a batch
 // have their members in the same order as a rule, so the record before is
-// asked first.
+// checked first.
 func (b *batch) column(at int, name []byte) *column {
 	if at < len(b.order) && b.order[at].APIName == string(name) {
 		return b.order[at]
@@ -197,7 +197,7 @@ const (
 )
 
 // skip reports a record that does not qualify, in the declared convention: the
-// protocol has no result of its own for that.
+// protocol has no separate result for that.
 func (r *record) skip(why string) result {
 	switch r.batch.call.sim.config.SkipConvention {
 	case "success":

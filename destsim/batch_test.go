@@ -196,8 +196,8 @@ func TestQuickBatchesAreBatches(t *testing.T) {
 	}
 }
 
-// TestWantedAfterEveryChange: whatever byte of a good value is replaced, what is
-// taken is JSON and canonical still; and no date or time that is one is missed.
+// TestWantedAfterEveryChange: whatever byte of a good value is replaced, accepted values are
+// still canonical JSON; and no date or time that is one is missed.
 func TestWantedAfterEveryChange(t *testing.T) {
 	seeds := []string{
 		`"2024-02-29"`, `"1900-02-28"`, `"2000-12-31"`, `"2021-03-29T16:32:23Z"`, `"2021-03-29T19:59:59.25Z"`, `"-12.50e3"`,

@@ -19,11 +19,11 @@ const (
 )
 
 // callBodies keeps the bodies of the last calls while it is switched on. While it is
-// off, a call looks at one switch and nothing else. What is not in the switch is guarded
-// by the lock of the journal.
+// off, a call looks at one switch and nothing else. The lock of the journal guards
+// everything but the switch.
 type callBodies struct {
 	on         atomic.Bool
-	configured bool      // what a reset goes back to
+	configured bool      // the setting after a reset
 	secrets    []string  // of the configuration
 	kept       []twoBody // by seq
 	size       int
@@ -94,7 +94,7 @@ func (b *callBodies) find(seq int64) *twoBody {
 	return &two
 }
 
-// journalExchange is one call with its bodies, without secrets. Bodies says "kept" or
+// journalExchange is one call with its bodies, without secrets. Bodies is "kept" or
 // why there are none: "off" when the call came, or "forgotten" since.
 type journalExchange struct {
 	Entry    JournalEntry    `json:"entry"`
@@ -103,7 +103,7 @@ type journalExchange struct {
 	Response json.RawMessage `json:"response"` // the same
 }
 
-// errNoCall says that the journal does not have a call.
+// errNoCall means that the journal does not have a call.
 var errNoCall = errors.New("the journal has no call with this number; it keeps the newest 10,000")
 
 // exchange gives one call in full.
@@ -142,7 +142,7 @@ func shownBody(hide *foreign.Redactor, body []byte) json.RawMessage {
 	return encode(strings.ToValidUTF8(text, "\uFFFD"))
 }
 
-// keepBodies switches bodies on or off; what is kept is forgotten with the latter.
+// keepBodies switches bodies on or off; switching off drops the kept bodies.
 func (j *callJournal) keepBodies(keep bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -44,7 +44,7 @@ type call struct {
 	// it lives until finish.
 	encoded []byte
 
-	reply httpReply // what was sent, for whoever looks afterwards
+	reply httpReply // the sent reply, for later readers
 	marks []string  // ids of the faults that touched the call
 	touch *touch    // what they do to it, nil when no fault fires
 
@@ -205,7 +205,7 @@ func (c *call) refuse(status int, code int64, message string) {
 }
 
 // refuseAccess is the answer to a call without the right token or URL secret
-// (spec 5.2): both an HTTP client and a JSON-RPC client can tell.
+// (spec 5.2): both an HTTP client and a JSON-RPC client can recognize it.
 func (c *call) refuseAccess() {
 	c.refuse(http.StatusUnauthorized, codeUnauthorised, "authentication failed: the token or the URL is not valid")
 	c.reply.set("WWW-Authenticate", `Bearer realm="destination"`)

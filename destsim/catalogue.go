@@ -13,8 +13,8 @@ import (
 	"github.com/destkit/destkit/internal/suggest"
 )
 
-// catalogue is what the planning calls tell: an immutable snapshot
-// that is replaced as a whole when the schema changes.
+// catalogue holds the answers of the planning calls: an immutable
+// snapshot that is replaced as a whole when the schema changes.
 type catalogue struct {
 	objects []*object
 	byName  map[string]*object
@@ -78,8 +78,8 @@ func newCatalogue(objects []ObjectConfig) *catalogue {
 	return catalogueOf(list)
 }
 
-// newField makes a field; an identifier is unique in the destination
-// (spec 4.2, identifier rule) whether the configuration says so or not.
+// newField makes a field; an identifier is unique in the destination (spec 4.2, identifier
+// rule) even if the configuration does not mark it.
 func newField(fc FieldConfig) *field {
 	return &field{
 		Field: rpc.Field{
@@ -190,7 +190,7 @@ func appendCells(data []byte, cells []cell) []byte {
 	return append(data, '}')
 }
 
-// mergeCells makes the data of a changed row: what cells do not name stays.
+// mergeCells makes the data of a changed row: members without a cell stay.
 func mergeCells(old []byte, cells []cell) []byte {
 	kept := mapMembers(old, func(name, value []byte) []byte {
 		if slices.ContainsFunc(cells, func(c cell) bool { return bytes.Equal(c.column.quoted, name) }) {
@@ -248,7 +248,7 @@ func (s *Sim) createField(u store.Unit, name string, f *field) (problem string, 
 	return "", u.With(customTable, nil, nil, func(r store.Rows) error { return r.Put(nil, data) })
 }
 
-// agrees reports whether the field exists, and what is wrong if it is another.
+// agrees reports whether the field exists, and the problem if it is another.
 func (s *Sim) agrees(name string, f *field) (problem string, exists bool) {
 	o := s.catalogue.Load().byName[name]
 	if o == nil {

@@ -21,9 +21,9 @@ import (
 
 const day = 24 * time.Hour
 
-// Certificates is a certificate authority of its own, made in memory: a root,
-// an intermediate that signs the server, and from it a good certificate or one
-// of the bad ones of the TLS checks (spec 5.2.1). The intermediate is there so
+// Certificates is a separate certificate authority, made in memory: a root, an
+// intermediate that signs the server, and from it a good certificate or one of
+// the bad ones of the TLS checks (spec 5.2.1). The intermediate is there so
 // that a server can forget to send it.
 type Certificates struct {
 	clock        func() time.Time
@@ -38,7 +38,7 @@ type authority struct {
 	key         crypto.Signer
 }
 
-// flaw is what is wrong with one certificate; the zero value is a good one.
+// flaw is the fault of one certificate; the zero value is a good one.
 type flaw struct {
 	selfSigned bool
 	leafOnly   bool
@@ -97,17 +97,17 @@ func NewCertificates(clock func() time.Time, hosts ...string) (*Certificates, er
 	return c, nil
 }
 
-// CAPEM is the root in PEM: what a client must trust.
+// CAPEM is the root in PEM, which a client must trust.
 func (c *Certificates) CAPEM() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.root.certificate.Raw})
 }
 
 // TLSConfig is the server side of https. violation is "" for a good server,
 // or TLS-002 (not signed by the authority), TLS-003 (another name), TLS-003.2
-// (the certificate of a default virtual host, whatever name the client asks
-// for), TLS-004 (expired), TLS-004.2 (not yet valid), TLS-005 (without the
-// intermediate), TLS-006 (TLS 1.0 only), TLS-006.2 (RSA key of 1024 bits) or
-// TLS-009 (three days left); anything else is an error. Only HTTP/1.1 is
+// (the certificate of a default virtual host, whatever name the client
+// requests), TLS-004 (expired), TLS-004.2 (not yet valid), TLS-005 (without
+// the intermediate), TLS-006 (TLS 1.0 only), TLS-006.2 (RSA key of 1024 bits)
+// or TLS-009 (three days left); anything else is an error. Only HTTP/1.1 is
 // offered, which is what the protocol is served over.
 func (c *Certificates) TLSConfig(violation string) (*tls.Config, error) {
 	if violation == "TLS-001" || violation == "TLS-007" {

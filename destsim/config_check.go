@@ -130,7 +130,7 @@ func checkObjects(objects []ObjectConfig) []error {
 	return errs
 }
 
-// checkOperation admits what supported_operations may tell; delete
+// checkOperation admits what supported_operations may list; delete
 // is the operation of a batch only.
 func checkOperation(op string) error {
 	known := []string{rpc.OperationInsert, rpc.OperationUpdate, rpc.OperationUpsert, rpc.OperationMirror}

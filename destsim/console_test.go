@@ -13,7 +13,7 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
-// browse asks for a page of the console, as a browser on this machine, and follows one
+// browse requests a page of the console, as a browser on this machine, and follows one
 // redirect.
 func browse(t *testing.T, s *Sim, method, path string, form url.Values, header ...string) *httptest.ResponseRecorder {
 	t.Helper()
@@ -82,7 +82,7 @@ func TestConsolePages(t *testing.T) {
 	require.Equal(t, 404, browse(t, s, "GET", consoleAt+"/nothing", nil).Code)
 }
 
-// TestConsoleAccess: programs get what they got, browsers the console, strangers nothing.
+// TestConsoleAccess: programs get unchanged replies, browsers the console, strangers nothing.
 func TestConsoleAccess(t *testing.T) {
 	s := newSim(t, Config{})
 	w := browse(t, s, "GET", "/", nil)
@@ -170,7 +170,7 @@ func TestConsoleFaultsHooksAndSpeed(t *testing.T) {
 	require.Equal(t, int64(1000), s.speed.Load().MaximumBatchSize)
 }
 
-// TestJournalNewestFirst: what people look at.
+// TestJournalNewestFirst: the order of the pages.
 func TestJournalNewestFirst(t *testing.T) {
 	s := newSim(t, Config{})
 	for range 5 {

@@ -39,7 +39,7 @@ func (s *Sim) controlRoutes() http.Handler {
 		endpoints = append(endpoints, endpoint{"GET", "/_control/pprof/", "profiles of this process for go tool pprof, also below it: profile, heap, goroutine, trace …", profile})
 		inner.Handle("GET /_control/pprof", profile)
 	}
-	for _, e := range endpoints[1:] { // the first stands outside of what is guarded
+	for _, e := range endpoints[1:] { // the first is outside of what is guarded
 		inner.Handle(e.Method+" "+e.Path, e.handler)
 	}
 	index := give(func(*http.Request) (any, error) { return map[string]any{"endpoints": endpoints}, nil })
@@ -122,8 +122,8 @@ func reply(w http.ResponseWriter, status int, value any) {
 	_, _ = w.Write(append(encode(value), '\n'))
 }
 
-// give answers with a value, or with an error as 400, as 404 where it says that what is
-// named in the path does not exist.
+// give answers with a value, or with an error as 400, as 404 where the path names
+// something that does not exist.
 func give(fn func(r *http.Request) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		value, err := fn(r)
@@ -185,7 +185,7 @@ func (s *Sim) records(r *http.Request) (any, error) {
 	return page, err
 }
 
-// recordsPage is which records a query asks for.
+// recordsPage is the page of records that a query selects.
 func recordsPage(q url.Values) (after int64, limit int, err error) {
 	if err := onlyParameters(q, "object", "after", "limit"); err != nil {
 		return 0, 0, err
@@ -252,7 +252,7 @@ func (s *Sim) unknownObject(name string) error {
 	return fmt.Errorf("unknown object %q%s", name, didYouMean(name, known))
 }
 
-// objectShown is an object with all that the planning calls tell of it.
+// objectShown is an object as the planning calls describe it.
 type objectShown struct {
 	rpc.Object
 	Operations []string     `json:"operations"`
@@ -286,7 +286,7 @@ func (s *Sim) objects(*http.Request) (any, error) {
 	}, nil
 }
 
-// counts tells how many records each object has and how many calls came.
+// counts returns how many records each object has and how many calls came.
 func (s *Sim) counts(*http.Request) (any, error) {
 	records := map[string]int{}
 	for _, name := range s.catalogue.Load().names() {

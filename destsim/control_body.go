@@ -70,7 +70,7 @@ func fill(body []byte, arg any) error {
 	return err
 }
 
-// unknownWord refuses a word that is not one of the known, and says what they are.
+// unknownWord refuses a word that is not one of the known, and lists them.
 func unknownWord(what, word string, known []string) error {
 	if word == "" {
 		return fmt.Errorf("is missing (one of %s)", strings.Join(known, ", "))
@@ -82,8 +82,8 @@ func unknownWord(what, word string, known []string) error {
 	return fmt.Errorf("unknown %s %q%s", what, clip(word), hint)
 }
 
-// onlyParameters refuses parameters of a query that an endpoint does not take: what is
-// ignored would let a test believe in a filter.
+// onlyParameters refuses parameters of a query that an endpoint does not take: an
+// ignored one would let a test believe in a filter.
 func onlyParameters(query url.Values, known ...string) error {
 	for name := range query {
 		if name != "control_token" && !slices.Contains(known, name) {
@@ -156,7 +156,7 @@ func noEndpoint(path string, endpoints []endpoint) string {
 	return fmt.Sprintf("no endpoint %q%s; GET /_control lists all", clip(path), hint)
 }
 
-// statusOnly is told an answer that is not sent.
+// statusOnly takes an answer that is not sent.
 type statusOnly struct {
 	header http.Header
 	status int

@@ -201,7 +201,7 @@ func TestSchemaChanges(t *testing.T) {
 	}
 }
 
-// TestControlRefusesInPlainWords: every refusal is JSON, and says what is expected.
+// TestControlRefusesInPlainWords: every refusal is JSON, and names what is expected.
 func TestControlRefusesInPlainWords(t *testing.T) {
 	s := newSim(t, Config{})
 	for _, c := range []struct {
@@ -238,8 +238,8 @@ func TestControlRefusesInPlainWords(t *testing.T) {
 	require.Equal(t, http.StatusTemporaryRedirect, control(s, http.MethodGet, "/_control//records", "").Code)
 }
 
-// TestProfileIsGuarded: the handler that the program hands over stands behind
-// the guard of the other routes, and nowhere without one.
+// TestProfileIsGuarded: the program's handler is behind the guard of the
+// other routes, and absent without one.
 func TestProfileIsGuarded(t *testing.T) {
 	profile := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte("profile of " + r.URL.Path)) })
 	s := newSim(t, Config{ControlToken: "c0ntrol", Profile: profile})

@@ -10,7 +10,7 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
-// A client under test calls a destination that stores what it acknowledges, and
+// A client under test calls a destination that stores acknowledged records, and
 // fails on purpose: the first batch is answered with 429 here.
 func Example() {
 	sim, err := destsim.New(destsim.Config{})

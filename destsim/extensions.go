@@ -7,7 +7,7 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
-// extensions lists what stands beside the protocol in every simulator. The
+// extensions lists the parts besides the protocol in every simulator. The
 // meter comes first, so that it counts what faults answer by themselves.
 func extensions(s *Sim) []extension {
 	s.meter = meter.New(s.clock)
@@ -22,7 +22,7 @@ func extensions(s *Sim) []extension {
 	}
 }
 
-// What Sim.Figures gives.
+// Results of Sim.Figures.
 type (
 	Figures        = meter.Figures
 	MethodFigures  = meter.Method

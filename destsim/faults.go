@@ -16,9 +16,9 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
-// Fault is one thing that goes wrong on purpose, for testing a service. Kind
-// says what (see FaultKinds), When says to which calls or records; the other
-// members are parameters, of which every kind takes its own.
+// Fault is one injected failure, for testing a service. Kind selects it (see
+// FaultKinds), When its calls or records; the other members are parameters,
+// of which every kind takes its own.
 //
 // Unlike a violation a fault does not break a rule of the catalogue: it is
 // what networks and good destinations do on a bad day. Faults look at calls
@@ -44,7 +44,7 @@ type Fault struct {
 	Body    string            `json:"body,omitempty"`
 	// RetryAfter of a 429: seconds (the default), date, absent or garbage.
 	RetryAfter string `json:"retry_after,omitempty"`
-	Seconds    int    `json:"seconds,omitempty"` // what Retry-After says, 1 when 0
+	Seconds    int    `json:"seconds,omitempty"` // the value of Retry-After, 1 when 0
 	// Bytes of a body that are sent (truncate; half of it when 0), that are
 	// sent before the pause (stall), or that make a piece (slow_body, 16).
 	Bytes   int     `json:"bytes,omitempty"`
@@ -64,7 +64,7 @@ type Fault struct {
 	Limits []string `json:"limits,omitempty"`
 }
 
-// ArmedFault is a fault with what has become of it.
+// ArmedFault is a fault with its counters.
 type ArmedFault struct {
 	ID      string `json:"id"` // f1, f2, … in the order of arming
 	Fault   Fault  `json:"fault"`
@@ -136,8 +136,8 @@ func (b *faultBoard) arm(fault Fault) (string, error) {
 	return a.ID, nil
 }
 
-// disarm takes the armed faults that are meant out of force and tells how many they were.
-// The oldest disarmed ones beyond the bound are forgotten.
+// disarm disarms the selected faults and returns their number. The oldest disarmed ones
+// beyond the bound are forgotten.
 func (b *faultBoard) disarm(meant func(a *armed) bool) (n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -36,7 +36,7 @@ type firing struct {
 	delay time.Duration // of the kind delay
 }
 
-// before and after tell where the fault acts; before is the default.
+// before and after report where the fault acts; before is the default.
 func (f *firing) before() bool { return f.At == "" || f.At == "before" }
 
 func (f *firing) hit(record int) bool { return record < len(f.hits) && f.hits[record] }
@@ -49,10 +49,10 @@ func (b *faultBoard) seams() seams {
 	}
 }
 
-// begin decides which faults fire, and does what comes before the call is
+// begin decides which faults fire, and does the work before the call is
 // executed.
 func (b *faultBoard) begin(c *call) {
-	// A call of the fast path has begun before whatever is armed now.
+	// A call of the fast path started before whatever is armed now.
 	if b.live.Load() == 0 || c.w == nil {
 		return
 	}
@@ -120,10 +120,10 @@ func faultBatch(c *call, b *batch) {
 	}
 }
 
-// faultApply fails and lies about single records.
+// faultApply fails single records or reports false results for them.
 func faultApply(c *call, r *record, next next) result {
-	// Faults that fire on the same record stand around one another in the
-	// order of arming; one that stores nothing ends the row.
+	// Faults that fire on the same record wrap one another in the order
+	// of arming; one that stores nothing ends the row.
 	apply := next
 	for _, f := range c.touch.all() {
 		if !f.hit(r.index) {
@@ -212,7 +212,7 @@ func faultPlan(c *call, value any) any {
 	return value
 }
 
-// faultAnswered does what comes after the call was executed.
+// faultAnswered does the work after the call was executed.
 func faultAnswered(c *call) {
 	for _, f := range c.touch.all() {
 		switch {
@@ -226,7 +226,7 @@ func faultAnswered(c *call) {
 	}
 }
 
-// faultWrite changes what goes onto the wire.
+// faultWrite changes the reply on the wire.
 func faultWrite(c *call, h *httpReply) {
 	for _, f := range c.touch.all() {
 		f.write(c, h)
@@ -237,8 +237,8 @@ func faultWrite(c *call, h *httpReply) {
 	}
 }
 
-// write applies one fault to the reply; what breaks the framing makes the
-// reply go out by hand, and the connection ends with it.
+// write applies one fault to the reply; one that breaks the framing makes
+// the reply go out by hand, and the connection ends with it.
 func (f *firing) write(c *call, h *httpReply) {
 	pause := milliseconds(cmp.Or(f.PauseMS, 100))
 	switch f.Kind {

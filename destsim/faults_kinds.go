@@ -15,11 +15,11 @@ import (
 type FaultKind struct {
 	Name string `json:"name"`
 	Does string `json:"does"`
-	// Takes lists the parameters beside kind and when.
+	// Takes lists the parameters besides kind and when.
 	Takes []string `json:"takes"`
 	// Methods lists the only methods that it touches; empty: all.
 	Methods []string `json:"methods"`
-	// Records says that it acts on single records of a batch.
+	// Records means that it acts on single records of a batch.
 	Records bool `json:"records"`
 
 	at []string // the values that At may have
@@ -120,7 +120,7 @@ func (f *Fault) checkKind(kind FaultKind) error {
 	return f.When.check(kind)
 }
 
-// checkParameters asks for what a kind cannot do without.
+// checkParameters requires the mandatory parameters of a kind.
 func (f *Fault) checkParameters() error {
 	switch f.Kind {
 	case "delay":

@@ -11,7 +11,7 @@ import (
 )
 
 // Drift is a schema that was changed in the destination system while the
-// service went on with what it knew. It exists for as long as its fault fires:
+// service went on with the old one. It exists for as long as its fault fires:
 // the planning calls show it and batches are treated by it, but the
 // destination's own schema stays as it is.
 type Drift struct {
@@ -101,7 +101,7 @@ func (d *Drift) fields(fields []rpc.Field) []rpc.Field {
 	return fields
 }
 
-// refuse says why a planning call about an object or a whole batch fails.
+// refuse returns why a planning call about an object or a whole batch fails.
 func (d *Drift) refuse(object, operation string) *rpc.Error {
 	switch {
 	case object == "" || !d.of(object):

@@ -40,7 +40,7 @@ func fourRecords(s *Sim, operation string) string {
 	return planOf(s, "contact", operation, "email", records...)
 }
 
-// storedKeys tells which of a to d are stored.
+// storedKeys returns which of a to d are stored.
 func storedKeys(t *testing.T, s *Sim) string {
 	t.Helper()
 	out := ""
@@ -52,7 +52,7 @@ func storedKeys(t *testing.T, s *Sim) string {
 	return out
 }
 
-// results gives what each result of a batch says: "a@x+" or "a@x-".
+// results returns each result of a batch: "a@x+" or "a@x-".
 func results(t *testing.T, body string) []string {
 	t.Helper()
 	result, rpcErr, err := rpc.DecodeResponse([]byte(body), "id-1")

@@ -11,9 +11,9 @@ import (
 	"github.com/destkit/destkit/internal/rawjson"
 )
 
-// Trigger says when a fault fires. What is left at zero does not restrict;
-// what is set must hold together. Method, Object, Operation, Identifier, Field
-// and Value filter; the others count what comes through the filters.
+// Trigger defines when a fault fires. Zero values do not restrict; set ones
+// must all hold. Method, Object, Operation, Identifier, Field and Value
+// filter; the others count what comes through the filters.
 type Trigger struct {
 	Method    string `json:"method,omitempty"`
 	Object    string `json:"object,omitempty"`    // object_api_name

@@ -13,7 +13,7 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
-// firedOn makes twelve calls of a method and tells on which the fault fired.
+// firedOn makes twelve calls of a method and returns those on which the fault fired.
 func firedOn(t *testing.T, s *Sim, method, params string) string {
 	t.Helper()
 	out := ""

@@ -28,7 +28,7 @@ func newPoller() (*poller, error) {
 	return &poller{fd: fd}, nil
 }
 
-// want asks for room to write too, or not any more.
+// want adds or removes room to write among the awaited events.
 func (p *poller) want(fd int, room bool) {
 	events := uint32(syscall.EPOLLIN)
 	if room {
@@ -51,7 +51,7 @@ func (p *poller) wait() ([]syscall.EpollEvent, error) {
 	}
 }
 
-// serveFloor accepts on a port of loopback that ready is told, and answers
+// serveFloor accepts on a port of loopback that ready gets, and answers
 // every size bytes of a connection with reply.
 func serveFloor(size int, reply []byte, ready func(address string)) error {
 	ln, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
@@ -168,7 +168,7 @@ func (h *hammer) close() {
 }
 
 // run keeps every connection busy for d, or until so many requests are
-// answered, and tells how many were.
+// answered, and returns their number.
 func (h *hammer) run(d time.Duration, count int) (answered int, took time.Duration, err error) {
 	h.done = 0
 	start := time.Now()
@@ -241,7 +241,7 @@ var (
 	statusOK      = []byte("HTTP/1.1 200 ")
 )
 
-// receive takes what has come; true when the reply is whole.
+// receive reads the available bytes; true when the reply is whole.
 func (h *hammer) receive(c *hammered) (bool, error) {
 	n := rawRead(c.fd, c.buf[c.have:])
 	if n <= 0 {
@@ -275,8 +275,8 @@ func (h *hammer) receive(c *hammered) (bool, error) {
 	return true, nil
 }
 
-// rawRead and rawWrite do not tell the scheduler of Go: the descriptors never
-// block, and the telling is most of the cost.
+// rawRead and rawWrite bypass the scheduler of Go: the descriptors never
+// block, and notifying it is most of the cost.
 func rawRead(fd int, b []byte) int {
 	n, _, errno := syscall.RawSyscall(syscall.SYS_READ, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)))
 	if errno != 0 {

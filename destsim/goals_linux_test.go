@@ -30,7 +30,7 @@ const (
 )
 
 // TestMain lets the test program be the server of its own benchmark, in a
-// process of its own.
+// separate process.
 func TestMain(m *testing.M) {
 	kind := os.Getenv(serverVariable)
 	if kind == "" {
@@ -73,7 +73,7 @@ func serveMeasured(kind string) error {
 	return (&Server{Sim: s, ReadHeaderTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute}).Serve(ln)
 }
 
-// answerWithMaps is what is written first in Go: net/http, encoding/json, maps,
+// answerWithMaps is the obvious version in Go: net/http, encoding/json, maps,
 // nothing checked and nothing stored.
 func answerWithMaps(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
@@ -97,7 +97,7 @@ func answerWithMaps(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(out)
 }
 
-// forgetful is a store without records: what it costs to check and to answer.
+// forgetful is a store without records: the cost of checking and answering.
 type forgetful struct{ store.Store }
 
 var _ store.Upserter = forgetful{} // or batches would take the long way
@@ -195,7 +195,7 @@ type goalRun struct{ rate, cpu []float64 } // requests per second, CPU µs per r
 
 // BenchmarkGoals measures the simulator against the floor and against net/http
 // with encoding/json, in turns, and reports the ratios of the medians. Each
-// server is a process of its own; -benchtime is the length of one turn, and
+// server is a separate process; -benchtime is the length of one turn, and
 // DESTKIT_BENCH_ROUNDS takes another number of turns than five.
 func BenchmarkGoals(b *testing.B) {
 	turn := time.Second
@@ -225,8 +225,8 @@ func BenchmarkGoals(b *testing.B) {
 		h := &hammer{requests: c.requests, replies: c.replies}
 		require.NoError(b, h.dial(server.address, c.connections))
 		defer h.close()
-		// All keys are there before anything is measured; and who has asked for
-		// nothing yet is not waited for as long as others have their turn.
+		// All keys are there before anything is measured; and a client without
+		// a request is not waited for as long as others have their turn.
 		if c.kind == "simulator" || c.kind == "nothing" {
 			_, _, err := h.run(time.Minute, len(c.requests))
 			require.NoError(b, err)
@@ -292,7 +292,7 @@ func scaled(list []float64, by float64) []float64 {
 	return list
 }
 
-// reportSpread reports the least and the most beside a metric.
+// reportSpread reports the least and the most next to a metric.
 func reportSpread(b *testing.B, name string, list []float64) {
 	b.ReportMetric(slices.Min(list), name+"-low")
 	b.ReportMetric(slices.Max(list), name+"-high")

@@ -13,8 +13,8 @@ import (
 	"github.com/destkit/destkit/internal/rawjson"
 )
 
-// hookNames are the hooks that an author can give to a judge, beside the
-// read-back; the simulator has all of them.
+// hookNames are the hooks that an author can give to a judge, besides
+// the read-back; the simulator has all of them.
 var hookNames = []string{"cleanup", "restart", "alter_schema", "break_downstream", "rotate_token"}
 
 // hookRequest is what a judge sends to a hook.
@@ -29,8 +29,8 @@ type hookRequest struct {
 // hooksSchema is the line by which an editor knows the keys of the file.
 const hooksSchema = "# yaml-language-server: $schema=https://raw.githubusercontent.com/destkit/destkit/main/cmd/destkit/schemas/hooks.json\n"
 
-// HooksFile is the YAML that tells a judge where the hooks of the simulator at
-// baseURL ("http://127.0.0.1:8080") are. The control token travels in the URLs,
+// HooksFile is the YAML that locates the hooks of the simulator at baseURL
+// ("http://127.0.0.1:8080") for a judge. The control token travels in the URLs,
 // so the file is as secret as the token.
 func (c Config) HooksFile(baseURL string) []byte {
 	var b strings.Builder
@@ -96,11 +96,11 @@ func (s *Sim) hookCleanup(q hookRequest) (any, error) {
 	}{true, deleted}, err
 }
 
-// restarter is a store that a restart of the process would open anew.
+// restarter is a store that a restart of the process would open again.
 type restarter interface{ Restart() error }
 
 // Restart drops whatever a restart of the process would lose. Records in
-// memory stay: they stand for the destination system behind the endpoint.
+// memory stay: they represent the destination system behind the endpoint.
 func (s *Sim) Restart() error {
 	if r, ok := s.store.(restarter); ok {
 		if err := r.Restart(); err != nil {
@@ -136,7 +136,7 @@ func rotated(token string) string { return cmp.Or(token, "token") + "-rotated" }
 const alteredField = "zz_altered"
 
 // hookAlter adds a field and changes the label of the object, or takes both
-// back: what a person does in the destination system between two calls.
+// back: as a person does in the destination system between two calls.
 func (s *Sim) hookAlter(q hookRequest) (any, error) {
 	name, label := q.Object, ""
 	if names := s.catalogue.Load().names(); name == "" && len(names) > 0 {
@@ -165,7 +165,7 @@ func (s *Sim) hookAlter(q hookRequest) (any, error) {
 	}{true, name, alteredField, label}, err
 }
 
-// readbackRequest asks for stored records by the values of one field.
+// readbackRequest queries stored records by the values of one field.
 type readbackRequest struct {
 	Object          string            `json:"object"`
 	IdentifierField string            `json:"identifier_field"`
@@ -228,7 +228,7 @@ func (s *Sim) eachStored(object, name string, identifiers []json.RawMessage, do 
 	})
 }
 
-// write changes the store beside the batches.
+// write changes the store outside of batches.
 func (s *Sim) write(do func(u store.Unit) error) error {
 	u, err := s.store.Begin()
 	if err != nil {
@@ -242,8 +242,8 @@ func (s *Sim) write(do func(u store.Unit) error) error {
 }
 
 // lookupKey is the canonical text of any identifier, whatever the field's type:
-// a string that is asked of an integer field is simply not there. nil can
-// never be stored.
+// a string looked up in an integer field is simply not there. nil can never be
+// stored.
 func lookupKey(identifier []byte) []byte {
 	if len(identifier) == 0 {
 		return nil

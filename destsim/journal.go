@@ -42,12 +42,12 @@ type JournalEntry struct {
 	Faults    []string `json:"faults"`     // ids of the faults that touched the call
 }
 
-// JournalFilter chooses calls; what is zero does not restrict.
+// JournalFilter chooses calls; zero values do not restrict.
 type JournalFilter struct {
 	Method, Object, Operation string
 	Status                    *int // 0 is a call without an answer
 	Fault                     string
-	// After and Since leave out what came up to a number or before a time.
+	// After and Since leave out calls up to a number or before a time.
 	After int64
 	Since time.Time
 	// Newest gives the newest first; Before goes on from a number then, 0 from the end.

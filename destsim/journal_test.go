@@ -229,7 +229,7 @@ func TestKeptBodiesAreBounded(t *testing.T) {
 	require.Zero(t, s.journal.bodies.size)
 }
 
-// TestConsoleShowsACallInFull: with its bodies where they are kept, and what they break.
+// TestConsoleShowsACallInFull: with its bodies where they are kept, and the rules that they break.
 func TestConsoleShowsACallInFull(t *testing.T) {
 	s := newSim(t, Config{Token: "endpoint-token"})
 	page := func(path string) string {

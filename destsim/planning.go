@@ -85,8 +85,8 @@ func (c *call) objectParam() (*object, *rpc.Error) {
 	return nil, &rpc.Error{Code: rpc.CodeInvalidParams, Message: "invalid params: " + problem}
 }
 
-// objectName reads params.object.object_api_name, or says what is wrong.
-// Decoding into maps keeps member names exact.
+// objectName reads params.object.object_api_name, or returns what is
+// wrong. Decoding into maps keeps member names exact.
 func objectName(params []byte) (name, problem string) {
 	var top, ref map[string]json.RawMessage
 	if err := json.Unmarshal(params, &top); err != nil || top["object"] == nil {
@@ -125,9 +125,9 @@ type column struct {
 	problem string
 }
 
-// compile checks a plan (spec 4.2, identifier rule): what is wrong here is
-// wrong for every record, so it fails the call. The plan is filled as far as it
-// goes, with an error too.
+// compile checks a plan (spec 4.2, identifier rule): an error here concerns
+// every record, so it fails the call. The plan is filled as far as it goes,
+// with an error too.
 func (s *Sim) compile(b *codec.Batch) (*plan, *rpc.Error) {
 	cat := s.catalogue.Load()
 	if p := s.plans.find(cat, b); p != nil {

@@ -19,8 +19,8 @@ var presets = map[string]func() Config{
 	"catalogue":   cataloguePreset,
 }
 
-// Presets lists the names that Config.Preset takes, sorted. Beside the named
-// ones there is one per field type: "type-boolean", "type-decimal", …
+// Presets lists the names that Config.Preset takes, sorted. Besides the
+// named ones there is one per field type: "type-boolean", "type-decimal", …
 func Presets() []string {
 	names := []string{}
 	for name := range presets {
@@ -48,8 +48,8 @@ var allOperations = []string{
 	rpc.OperationUpsert, rpc.OperationInsert, rpc.OperationUpdate, rpc.OperationMirror,
 }
 
-// declared adds the limits that the presets share: they are told, and kept only
-// with Config.EnforceLimits.
+// declared adds the limits that the presets share: they are declared, and
+// enforced only with Config.EnforceLimits.
 func declared(objects ...ObjectConfig) Config {
 	return Config{
 		Objects:   objects,

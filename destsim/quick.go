@@ -182,15 +182,15 @@ func (q *quickBatch) append(r *result) {
 // form is what records with the same names in the same order have in common.
 type form struct {
 	columns []*column
-	// expected is what the values of the columns have to be, so that they stand
-	// as they would be stored.
+	// expected is what the values of the columns have to be, so that they are
+	// in stored form.
 	expected codec.Expectation
 	active   int // the index of the identifier among them
 	shape    *store.Shape
 }
 
-// want is what a value of the column has to be: what it takes, canonical would
-// give back as it is, without a problem. It may refuse others of that kind.
+// want describes the values of the column: canonical would return an accepted
+// one unchanged, without a problem. It may refuse others of that kind.
 func (c *column) want() codec.Want {
 	return codec.Want{Kind: codec.KindOf(c.Type), Array: c.Array, Null: !c.Required, Longest: uint32(min(c.maxLength, math.MaxInt32))}
 }
@@ -211,8 +211,8 @@ func (f *form) is(members *codec.Members) bool {
 	return true
 }
 
-// take reports whether every value is good and stands as it would be stored, and
-// finds the key. As a rule the scan has seen that already.
+// take reports whether every value is good and in stored form, and finds the
+// key. As a rule the scan has seen that already.
 func (f *form) take(record codec.RawRecord, members *codec.Members, u *store.Upsert) bool {
 	if !record.As(&f.expected) {
 		if !record.Tight() {

@@ -15,7 +15,7 @@ type record struct {
 	batch *batch
 	index int
 	raw   codec.RawRecord
-	// What an apply seam may change before it calls next.
+	// An apply seam may change these before it calls next.
 	object    *object
 	operation string  // insert, update, upsert, delete
 	active    *column // the active identifier

@@ -143,10 +143,10 @@ func compress(coding string, body []byte) []byte {
 	return b.Bytes()
 }
 
-// httpReply is what goes onto the wire. Everything below coding is zero for a
-// clean reply. stall and drip keep the connection usable; the others
-// make the simulator write the reply by hand on the hijacked connection and
-// close it afterwards.
+// httpReply is the reply on the wire. Everything below coding is zero for a
+// clean reply. stall and drip keep the connection usable; the others make the
+// simulator write the reply by hand on the hijacked connection and close it
+// afterwards.
 type httpReply struct {
 	status int
 	header http.Header
@@ -156,7 +156,7 @@ type httpReply struct {
 	sent    []byte        // the bytes of the body as they are written, set by send
 	stall   time.Duration // pause after the head and stallAt bytes of the body
 	stallAt int
-	stalled func(gone bool) // told after the pause whether the client has gone
+	stalled func(gone bool) // reports after the pause whether the client has gone
 	drip    time.Duration   // pause between pieces of dripBy bytes (1 when zero)
 	dripBy  int
 
@@ -286,8 +286,8 @@ func (h *httpReply) head(c *call) []byte {
 	return b.Bytes()
 }
 
-// writeSlowly writes what is to be sent with the pauses that are asked for. It
-// stops when the client has gone.
+// writeSlowly writes the reply with the requested pauses. It stops when the
+// client has gone.
 func (h *httpReply) writeSlowly(c *call, w io.Writer) {
 	body := h.sent
 	if h.stall > 0 {

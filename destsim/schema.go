@@ -10,8 +10,8 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
-// schemaChange is one change of what the planning calls tell, as a user
-// would make it in the destination system.
+// schemaChange is one change of the answers of planning calls, as a
+// user would make it in the destination system.
 type schemaChange struct {
 	Action     string        `json:"action"`
 	Object     string        `json:"object"`

@@ -14,16 +14,16 @@ import (
 
 // Server serves one simulator on listeners that it is handed. Calls of the
 // endpoint in their usual form (spec 4.2: a POST with one Content-Length) are
-// read and answered by a loop of their own, which costs a third of what
-// net/http does. Every other request is handed over to net/http together with
-// its connection, the bytes read so far included: other methods, chunked
-// bodies, Expect, HTTP/1.0 and HTTP/2, long or odd heads, /_control and
-// /healthz, and all of them while a violation or a fault is armed. Replies have
-// the same bytes either way.
+// read and answered by a separate loop, which costs a third of what net/http
+// does. Every other request is handed over to net/http together with its
+// connection, the bytes read so far included: other methods, chunked bodies,
+// Expect, HTTP/1.0 and HTTP/2, long or odd heads, /_control and /healthz, and
+// all of them while a violation or a fault is armed. Replies have the same
+// bytes either way.
 type Server struct {
 	Sim *Sim
-	// Handler answers what is handed over; Sim when nil. POST beside /healthz
-	// and /_control never reaches it for sure.
+	// Handler answers requests that are handed over; Sim when nil. POST
+	// outside /healthz and /_control may never reach it.
 	Handler http.Handler
 	// ReadHeaderTimeout bounds the time from the first byte of a request to the
 	// end of its head, and that of a TLS handshake; 0: no bound.

@@ -1,6 +1,6 @@
-// Package destsim owns the reference destination: an http.Handler that speaks
-// the custom destination protocol (spec 4.2), obeys every rule of it, stores
-// what it acknowledges, and can be told to break exactly one rule at a time.
+// Package destsim owns the reference destination: an http.Handler that speaks the custom
+// destination protocol (spec 4.2), obeys every rule of it, stores what it acknowledges, and can
+// be configured to break exactly one rule at a time.
 //
 // It refuses to know who calls it: nothing here depends on a judge, a load
 // generator or a service. It never listens, prints, reads the environment or
@@ -25,18 +25,18 @@ import (
 	"github.com/destkit/destkit/internal/console"
 )
 
-// ErrUnknownFault says that there is no fault of that id.
+// ErrUnknownFault means that there is no fault of that id.
 var ErrUnknownFault = errors.New("no such fault")
 
 // Sim is a simulated destination. POST on any path is the endpoint; /_control
-// and /healthz stand beside it and are never touched by violations, faults or
-// the endpoint's token. It is safe for parallel use.
+// and /healthz are separate and never touched by violations, faults or the
+// endpoint's token. It is safe for parallel use.
 type Sim struct {
 	config Config
 	delays Delays
 	clock  func() time.Time
-	// systemClock says that clock is time.Now; dressed, that replies have
-	// headers or codings of their own; framed, that some of these are the
+	// systemClock means that clock is time.Now; dressed, that replies
+	// have extra headers or codings; framed, that some of these are the
 	// business of net/http.
 	systemClock, dressed, framed bool
 	store                        store.Store
@@ -69,15 +69,15 @@ type Sim struct {
 	deferred sync.WaitGroup
 }
 
-// extension adds to a simulator what lies beside the protocol: faults, the
-// journal, metrics. Every part may be left nil.
+// extension adds to a simulator what is not part of the protocol: faults,
+// the journal, metrics. Every part may be left nil.
 type extension struct {
-	// seams stand before those of the violations in every list.
+	// seams come before those of the violations in every list.
 	seams seams
-	// done is told of every finished call of the endpoint, also of those that
-	// a violation answered by itself.
+	// done gets every finished call of the endpoint, also of those that a
+	// violation answered by itself.
 	done func(c *call)
-	// endpoints stand beside the others below /_control/. Access is checked before.
+	// endpoints are added to the others below /_control/. Access is checked before.
 	endpoints []endpoint
 	// reset forgets everything, for POST /_control/reset.
 	reset func()
@@ -169,7 +169,7 @@ func (s *Sim) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // forBrowser reports whether a person opens the address: the endpoint takes POST alone,
-// and no program asks it for a page.
+// and no program requests a page of it.
 func (s *Sim) forBrowser(r *http.Request) bool {
 	return strings.Contains(r.Header.Get("Accept"), "text/html") && (s.console.Guarded() || s.console.Admitted(r))
 }
@@ -204,14 +204,14 @@ func (s *Sim) usual() bool {
 	return s.chain().filled == s.base && s.faults.live.Load() == 0 && !s.framed
 }
 
-// run answers one call of the fast path: c.reply is what is to be sent, and
+// run answers one call of the fast path: c.reply is the reply to send, and
 // finish is still to be called. The body must be left alone until then.
 func (s *Sim) run(c *call, r *http.Request, body []byte) {
 	*c = call{sim: s, r: r, verb: r.Method, body: body, start: s.clock()}
 	c.serve()
 }
 
-// finish counts a call, tells the extensions, and frees what is reused.
+// finish counts a call, notifies the extensions, and frees reused memory.
 func (s *Sim) finish(c *call) {
 	c.end = s.clock()
 	s.tally.add(c)
@@ -227,7 +227,7 @@ func (s *Sim) finish(c *call) {
 
 // TLSViolation is the id of the armed violation that the listener has to carry
 // out, "" when there is none: the argument of Certificates.TLSConfig. Two of
-// them need no bad certificate. TLS-001 asks for plain http although TLS was
+// them need no bad certificate. TLS-001 requires plain http although TLS was
 // wanted; TLS-007 for TLSListener with plainToo.
 func (s *Sim) TLSViolation() string {
 	if len(s.chain().tls) == 0 {

@@ -160,7 +160,7 @@ func TestLongestBody(t *testing.T) {
 	}
 }
 
-// TestAuth: what the AUTH cells of the matrices do not send.
+// TestAuth: requests that the AUTH cells of the matrices do not send.
 func TestAuth(t *testing.T) {
 	one := 1
 	call := `{"jsonrpc":"2.0","method":"sync_batch","params":{},"id":"a"}`

@@ -19,7 +19,7 @@ import (
 // snapshotVersion is raised whenever an older program could misread the text.
 const snapshotVersion = 1
 
-// snapshotLine is any line; exactly one member is set, beside those of the head.
+// snapshotLine is any line; exactly one member is set, besides those of the head.
 type snapshotLine struct {
 	Snapshot string          `json:"snapshot,omitempty"` // always snapshotKind
 	Version  int             `json:"version,omitempty"`
@@ -32,8 +32,8 @@ type snapshotLine struct {
 
 const snapshotKind = "destsim"
 
-// savedSettings is what the control endpoints can change beside the schema, and
-// the counters that later answers depend on. No token is among them.
+// savedSettings is what the control endpoints can change besides the schema,
+// and the counters that later answers depend on. No token is among them.
 type savedSettings struct {
 	Speed     rpc.Speed         `json:"speed"`
 	RateLimit int64             `json:"rate_limit"`
@@ -45,7 +45,7 @@ type savedSettings struct {
 	Total     int64             `json:"total"`
 }
 
-// savedObject is an object with what was changed at runtime.
+// savedObject is an object with its changes at runtime.
 type savedObject struct {
 	ObjectConfig
 	Fields []savedField `json:"fields"`
@@ -128,7 +128,7 @@ func (s *Sim) snapshotHead(lastID int64) []snapshotLine {
 	return head
 }
 
-// savedSettings is what is in force now.
+// savedSettings returns the settings in force.
 func (s *Sim) savedSettings() savedSettings {
 	calls, total := s.tally.counts()
 	altered := map[string]string{}

@@ -36,8 +36,8 @@ func pairs(t *testing.T, fn func(t *testing.T, from, to Config)) {
 }
 
 // TestSnapshotRoundTrip: whatever was done to one simulator, another one that
-// gets its snapshot cannot be told from it, not by a second snapshot and not by
-// the answers to further calls.
+// gets its snapshot cannot be distinguished from it, neither by a second
+// snapshot nor by the answers to further calls.
 func TestSnapshotRoundTrip(t *testing.T) {
 	pairs(t, func(t *testing.T, from, to Config) {
 		from.Seed, to.Seed = 7, 8
@@ -122,8 +122,8 @@ func TestSnapshotUnderWrites(t *testing.T) {
 	})
 }
 
-// TestRestoreUnderWrites: calls go on, and what they acknowledge after the
-// restore is there.
+// TestRestoreUnderWrites: calls go on, and records acknowledged after the
+// restore are there.
 func TestRestoreUnderWrites(t *testing.T) {
 	stores(t, func(t *testing.T, config Config) {
 		s := newSim(t, config)
@@ -209,8 +209,8 @@ func TestRestoreRefusesAndChangesNothing(t *testing.T) {
 	require.Equal(t, `{"id":"a"}`, stored(t, s, "o", "id", `"a"`))
 }
 
-// TestRestoreSurvivesARestart: what a snapshot has brought into a file is there
-// in the next process, and ids that were given are not given again.
+// TestRestoreSurvivesARestart: the restored content of a file is there in the
+// next process, and ids that were given are not given again.
 func TestRestoreSurvivesARestart(t *testing.T) {
 	from := newSim(t, Config{})
 	write(t, from, "event", "upsert", `{"event_id":"e","made":"on write"}`)

@@ -123,7 +123,7 @@ func TestSQLiteSurvivesRestart(t *testing.T) {
 	require.NoError(t, s.Close())
 	require.Contains(t, write(t, s, "contact", "upsert", `{"email":"c","last_name":"x"}`)[0], "the store is closed")
 
-	// The second process has another identifier: the index is built anew.
+	// The second process has another identifier: the index is rebuilt.
 	config.Objects = []ObjectConfig{entity("contact", []string{"update"}, "last_name! string", "email string")}
 	again := newSim(t, config)
 	require.Equal(t, []string{"ok"}, write(t, again, "contact", "update", `{"last_name":"y","email":"z"}`))

@@ -21,7 +21,7 @@ var acceptanceViolations = []violation{
 	breaks("OPS-007.5", "delete refuses every record",
 		refuses("deleting is not permitted", by(rpc.OperationDelete, func(*record) bool { return true }))),
 
-	// What is taken in one place is refused in another.
+	// A value that is taken in one place is refused in another.
 	breaks("RES-020", "insert refuses a new record with text outside ASCII in a string field that is no identifier, upsert takes it",
 		refuses(foreignMessage, by(rpc.OperationInsert, writing(isForeign)))),
 	breaks("RES-020.2", "upsert refuses a record with text outside ASCII in a string field that is no identifier unless it is the first of its batch",
@@ -74,7 +74,7 @@ func writing(value func(c *column, value []byte) bool) func(r *record) bool {
 }
 
 // hasValue reports whether an ordinary field of the record has a value that is
-// meant: identifiers and arrays are left alone, and so is what is bad anyway.
+// meant: identifiers and arrays are left alone, and so are bad values.
 func (r *record) hasValue(meant func(c *column, value []byte) bool) bool {
 	for j := range r.raw.Len() {
 		name, raw := r.raw.At(j)

@@ -49,12 +49,12 @@ var authViolations = []violation{
 	}),
 }
 
-// admits lets a call in that the clean destination refuses, when more says so.
+// admits lets a call in that the clean destination refuses, when more returns true.
 func admits(more func(c *call) bool) seams {
 	return seams{auth: func(c *call, allowed bool) bool { return allowed || more(c) }}
 }
 
-// lacksToken reports whether a token is asked for and no header came.
+// lacksToken reports whether a token is required and no header came.
 func lacksToken(c *call) bool {
 	return *c.sim.token.Load() != "" && len(c.r.Header["Authorization"]) == 0
 }

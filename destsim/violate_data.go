@@ -65,7 +65,7 @@ var dataViolations = []violation{
 		return isNumber(raw) && math.IsInf(v, 0)
 	}),
 
-	// What a type means is lost.
+	// The meaning of a type is lost.
 	breaks("DAT-007", "the 29 February of any year is stored as the day before", alters(rpc.TypeDate, func(raw []byte) []byte {
 		if before, leap := bytes.CutSuffix(raw, []byte(`-02-29"`)); leap {
 			return slices.Concat(before, []byte(`-02-28"`))
@@ -192,7 +192,7 @@ func (b *batch) carries(typ string, found func(raw []byte) bool) bool {
 }
 
 // crashes is a violation that closes the connection when a batch carries a
-// value that the destination cannot stand.
+// value that the destination cannot handle.
 func crashes(id, changes, typ string, found func(raw []byte) bool) violation {
 	return breaks(id, changes, batched(func(c *call, b *batch) {
 		if b.carries(typ, found) {

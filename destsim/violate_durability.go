@@ -59,7 +59,7 @@ var durabilityViolations = []violation{
 	})),
 }
 
-// lateRows puts off what is done to the rows of a record.
+// lateRows delays the changes of the rows of a record.
 func lateRows(r *record, rows store.Rows) store.Rows {
 	s := r.batch.call.sim
 	write := func(data []byte) error {
@@ -73,7 +73,7 @@ func lateRows(r *record, rows store.Rows) store.Rows {
 	}
 }
 
-// crowd is what is going on in one sync run.
+// crowd is the activity in one sync run.
 type crowd struct {
 	inFlight int
 	answered []time.Time
@@ -180,7 +180,7 @@ func (d *delivery) wait(c *call) bool {
 // (200 ms).
 func (s *Sim) leaving() time.Duration { return 4 * s.delays.Meet }
 
-// rows notes how the second half stood, and does not find what was cut before.
+// rows notes how the second half stood, and does not find rows that were cut before.
 func (k *cutReplies) rows(c *call, r *record, rows store.Rows) store.Rows {
 	rows = blind(func(r *record) bool {
 		return k.again.get(c) && r.operation != rpc.OperationUpdate && r.operation != rpc.OperationDelete

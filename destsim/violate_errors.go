@@ -18,8 +18,8 @@ const (
 	goneAfter = " every call is reset without a response for Delays.Down, that first one included"
 )
 
-// errorsViolations are faults that are hidden, harm the next call, or are told
-// in a wrong way (ERR-*).
+// errorsViolations are faults that are hidden, harm the next call, or are
+// reported in a wrong way (ERR-*).
 var errorsViolations = []violation{
 	breaks("ERR-001", "while the downstream is broken sync_batch acknowledges every record and writes nothing", batched(func(c *call, b *batch) {
 		if c.sim.broken.Load() {

@@ -96,7 +96,7 @@ func isFirst(of func(f rpc.Field) bool) func(fields []rpc.Field, i int) bool {
 	return func(fields []rpc.Field, i int) bool { return i == slices.IndexFunc(fields, of) }
 }
 
-// ofFirst reports whether the call asks about the object that list_objects names
+// ofFirst reports whether the call is about the object that list_objects names
 // first.
 func (c *call) ofFirst() bool {
 	objects := c.sim.catalogue.Load().objects
@@ -119,7 +119,7 @@ func mislabelled(do func(c *call, o *object)) seams {
 	})
 }
 
-// list gives the fields as they stand on the wire.
+// list returns the fields in their wire form.
 func (o *object) list() []rpc.Field {
 	fields := make([]rpc.Field, len(o.fields))
 	for i, f := range o.fields {
@@ -128,7 +128,7 @@ func (o *object) list() []rpc.Field {
 	return fields
 }
 
-// ofEmpty reports whether the object that the call asks about holds no record.
+// ofEmpty reports whether the object of the call holds no record.
 func (c *call) ofEmpty() bool {
 	o := c.sim.catalogue.Load().byName[c.object]
 	if o == nil {

@@ -117,7 +117,7 @@ func unread(status int, when func(r *http.Request) bool) seams {
 }
 
 // ordinary reports whether a request has the form that the service sends. Chunked
-// bodies, charsets and Expect are a rule of their own.
+// bodies, charsets and Expect are a separate rule.
 func ordinary(r *http.Request) bool {
 	return r.ContentLength >= 0 && r.Header.Get("Expect") == "" && !strings.Contains(r.Header.Get("Content-Type"), ";")
 }
@@ -130,15 +130,15 @@ type connection struct {
 	spoiled []byte // the reply to a body that was no JSON text (ERR-002)
 }
 
-// connections tells connections apart, which a handler is not told: the address of the
-// peer need not be unique, but net/http hands on the very address that each connection
-// has of its own. The zero value is ready for use.
+// connections identifies connections, which a handler does not know: the address of
+// the peer need not be unique, but net/http passes on each connection's own address
+// value. The zero value is ready for use.
 type connections struct {
 	mu    sync.Mutex
 	known map[any]*connection
 }
 
-// connectionsKept bounds what is remembered of connections that have ended.
+// connectionsKept bounds the memory of ended connections.
 const connectionsKept = 10_000
 
 // of gives the connection of a call; where none is known, the call is alone on one.
@@ -158,7 +158,7 @@ func (k *connections) of(c *call) *connection {
 	return k.known[key]
 }
 
-// atFirst tells the seams whether nothing came before a call on its connection.
+// atFirst lets the seams know whether nothing came before a call on its connection.
 func atFirst(s func(first func(c *call) bool) seams) func() seams {
 	return func() seams {
 		var known connections

@@ -76,7 +76,7 @@ var planningViolations = []violation{
 		refused(rpc.CodeInvalidParams, "unknown operation delete", func(b *batch) bool { return b.operation == rpc.OperationDelete })),
 }
 
-// ofLast reports whether the call asks about the object that list_objects names
+// ofLast reports whether the call is about the object that list_objects names
 // last.
 func (c *call) ofLast() bool {
 	objects := c.sim.catalogue.Load().objects

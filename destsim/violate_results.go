@@ -140,7 +140,7 @@ func echoedText(change func(text string) string) seams {
 	return echoed(func(identifier []byte) []byte {
 		text, err := rawjson.StringText(identifier)
 		if err != nil || change(text) == text {
-			return nil // what does not change keeps its very bytes
+			return nil // unchanged values keep their bytes
 		}
 		return store.Quote(change(text))
 	})
@@ -213,7 +213,7 @@ func blameFirst(rs []result) []result {
 	return rs
 }
 
-// invalid reports whether the record was refused for what it holds.
+// invalid reports whether the record was refused for its content.
 func (r result) invalid() bool { return !r.success && !r.skipped }
 
 // abort marks a success as failed.

@@ -12,7 +12,7 @@ import (
 )
 
 // batchViolations fail a batch as a whole, or do something else with a record than its
-// result says (RES-009, RES-011 to RES-016, RES-018, RES-019).
+// result reports (RES-009, RES-011 to RES-016, RES-018, RES-019).
 var batchViolations = []violation{
 	breaks("RES-011", "sync_batch without records is an error",
 		refused(rpc.CodeInternalError, "index out of range [0] with length 0", func(b *batch) bool { return b.Len() == 0 })),
@@ -151,8 +151,8 @@ func frozen(rows store.Rows) store.Rows {
 	}
 }
 
-// lacksRequired reports whether a required field beside the active identifier is
-// null.
+// lacksRequired reports whether a required field other than the active
+// identifier is null.
 func (r *record) lacksRequired() bool {
 	for j := range r.raw.Len() {
 		name, raw := r.raw.At(j)
@@ -203,7 +203,7 @@ func places(rawPlan []byte) map[string]int {
 	return order
 }
 
-// follows reports whether the members of a record stand in that order.
+// follows reports whether the members of a record are in that order.
 func follows(r codec.RawRecord, order map[string]int) bool {
 	before := -1
 	for j := range r.Len() {

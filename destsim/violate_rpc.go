@@ -80,7 +80,7 @@ var envelopeViolations = []violation{
 	breaks("RPC-003.5", "test_connection answers the id in the Unicode form NFC", answersID(func(id string) any { return norm.NFC.String(id) })),
 }
 
-// latin1 gives one byte per character; what the charset lacks becomes "?".
+// latin1 gives one byte per character; characters outside the charset become "?".
 func latin1(text []byte) (out []byte) {
 	for _, r := range string(text) {
 		if r > 0xFF {
@@ -106,7 +106,7 @@ type coded struct {
 	Message string `json:"message,omitempty"`
 }
 
-// numberText is what some servers take for a number when it stands in a string.
+// numberText is what some servers take for a number when it is in a string.
 var numberText = regexp.MustCompile(`^-?\d+(\.\d+)?([eE][+-]?\d+)?$`)
 
 // answersID changes the id of the replies of test_connection, where it is a string: the

@@ -9,7 +9,7 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
-// What SEM-010 and SEM-017 do in their several ways.
+// Variants of SEM-010 and SEM-017.
 const (
 	removesNear = "delete removes every record of the same sync whose key "
 	writesNear  = "upsert and update of an existing record set the same values in the first records of the same sync whose key "
@@ -150,8 +150,8 @@ func copiedBySync() seams {
 	})
 }
 
-// knownKeys remembers what inserts have created; a delete empties nothing of it. What
-// is known is not created again, whether it is there or not, and answered as told.
+// knownKeys remembers records that inserts have created; a delete removes nothing from it. A
+// known record is not created again, even if it is gone, and gets the given answer.
 func knownKeys(answer func(r *record, done result) result) seams {
 	var known shared[storedKey, bool]
 	again := func(r *record) bool { return r.operation == rpc.OperationInsert && known.get(r.place()) }
@@ -175,7 +175,7 @@ func knownKeys(answer func(r *record, done result) result) seams {
 	return remembering
 }
 
-// softDelete remembers what was deleted, and lets upsert bring back only the
+// softDelete remembers deleted records, and lets upsert bring back only the
 // values of then.
 func softDelete() seams {
 	return buried(func(r *record, rows changedRows, graves *shared[storedKey, []byte]) changedRows {

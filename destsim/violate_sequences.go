@@ -150,8 +150,8 @@ var eitherKey = rowsOf(func(r *record) bool { return r.operation == rpc.Operatio
 		}}
 	})
 
-// ledgerViolations break what was acknowledged, refused or deleted after a check has seen
-// it as it must be (DUR-006 to DUR-008). Those that are in force only in a sync run which has
+// ledgerViolations change acknowledged, refused or deleted records after a check has seen it
+// as it must be (DUR-006 to DUR-008). Those that are in force only in a sync run which has
 // sent U+0000 reach no other rule.
 var ledgerViolations = []violation{
 	breaks("DUR-006", "a new record with U+0000 in a value is acknowledged and not written", unwritten(func(r *record, old *store.Row) bool {
@@ -275,7 +275,7 @@ func writtenLater() seams {
 	}
 }
 
-// undeleted remembers what was deleted, and lets update bring it back.
+// undeleted remembers deleted records, and lets update bring them back.
 func undeleted() seams {
 	return buried(func(r *record, rows changedRows, graves *shared[storedKey, []byte]) changedRows {
 		rows.find = func(field, key []byte) ([]*store.Row, error) {

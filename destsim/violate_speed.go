@@ -22,9 +22,9 @@ const (
 
 const rateLimitHeader = "X-RateLimit-Limit" // spec 8
 
-// speedViolations are wrong answers of get_sync_speed, batches below what it declares,
-// wrong rate limit headers, limits that are kept otherwise, and answers that come late
-// (SPD-*, RL-*, TIM-*).
+// speedViolations are wrong answers of get_sync_speed, batches below its declared
+// limits, wrong rate limit headers, limits that are kept otherwise, and answers that
+// come late (SPD-*, RL-*, TIM-*).
 var speedViolations = []violation{
 	breaks("SPD-001", `get_sync_speed answers "maximum_batch_size":"100"`, speedMember("maximum_batch_size", "100")),
 	breaks("SPD-001.2", `get_sync_speed answers "maximum_parallel_batches":0`, speedMember("maximum_parallel_batches", 0)),
@@ -183,7 +183,7 @@ func (b *batch) acknowledged() []result {
 // acknowledge answers the batch in that way and writes nothing.
 func (b *batch) acknowledge() { b.call.answer(json.RawMessage(appendResults(nil, b.acknowledged()))) }
 
-// lastOperations reports whether a call asks for the operations of the object
+// lastOperations reports whether a call requests the operations of the object
 // that is listed last.
 func lastOperations(c *call) bool { return gives(c, rpc.MethodSupportedOperations) && c.ofLast() }
 

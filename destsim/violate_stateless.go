@@ -149,9 +149,9 @@ func rememberedResults() seams {
 	}
 }
 
-// strayBatches is STA-003.2: what was planned last decides where a batch goes.
-// Results are those of the plan that the batch brings, and nothing of it is
-// stored there.
+// strayBatches is STA-003.2: the last plan decides where a batch goes. Results
+// are those of the plan that the batch brings, and nothing of it is stored
+// there.
 func strayBatches() seams {
 	var last plannedLast
 	var astray perCall[*object]
@@ -184,7 +184,7 @@ func strayBatches() seams {
 	}
 }
 
-// plannedLast knows the object of which the latest calls have asked for both
+// plannedLast knows the object of which the latest calls have requested both
 // the fields and the operations, as planning does. Any other call than
 // get_sync_speed makes it forget that, so that calls that have nothing to do
 // with one another rarely look like a planned sync.

@@ -11,7 +11,7 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
-// Shapes of the violations that look at what is stored or write something else.
+// Shapes of the violations that look at stored records or write something else.
 
 // changedRows are rows with another way to find, to put or to remove; nil is the clean
 // one.
@@ -53,7 +53,7 @@ func rowsOf(meant func(r *record) bool, wrap func(r *record, rows store.Rows) st
 	}}
 }
 
-// puts changes what is put: old is nil for a new record, and nil is not written.
+// puts changes stored data: old is nil for a new record, and nil is not written.
 func puts(change func(r *record, old *store.Row, data []byte) []byte) seams {
 	return seams{rows: func(_ *call, r *record, rows store.Rows) store.Rows {
 		return changedRows{Rows: rows, put: func(old *store.Row, data []byte) error {
@@ -82,7 +82,7 @@ func doubled(meant func(r *record, old *store.Row) bool) seams {
 	return rowsOf(upsert, func(r *record, rows store.Rows) store.Rows {
 		put := false
 		return changedRows{Rows: rows, put: func(old *store.Row, data []byte) error {
-			more := !put && old != nil && meant(r, old) // asked before old gets the new values
+			more := !put && old != nil && meant(r, old) // called before old gets the new values
 			put = true
 			if err := rows.Put(old, data); err != nil || !more {
 				return err
@@ -92,7 +92,7 @@ func doubled(meant func(r *record, old *store.Row) bool) seams {
 	})
 }
 
-// finds changes what is found of the records that are meant.
+// finds changes the rows that are found for the selected records.
 func finds(meant func(r *record) bool, change func(r *record, field []byte, found []*store.Row) []*store.Row) seams {
 	return rowsOf(meant, func(r *record, rows store.Rows) store.Rows {
 		return changedRows{Rows: rows, find: func(field, key []byte) ([]*store.Row, error) {
@@ -198,7 +198,7 @@ func (o *object) firstIdentifier() *field {
 	return nil
 }
 
-// fingerprint stands for the content of a batch: object, operation, active
+// fingerprint represents the content of a batch: object, operation, active
 // identifier and some records, but not the ids of the sync.
 type fingerprint [sha256.Size]byte
 
@@ -212,8 +212,8 @@ func (b *batch) fingerprint(from, to int) (f fingerprint) {
 	return f
 }
 
-// putLater stores data under a key after d, replacing what is there then; nil
-// data removes it. It is for destinations that acknowledge before they write.
+// putLater stores data under a key after d, replacing present data; nil data
+// removes it. It is for destinations that acknowledge before they write.
 func (s *Sim) putLater(d time.Duration, t *store.Table, field, key, data []byte) {
 	field, key, data = bytes.Clone(field), bytes.Clone(key), bytes.Clone(data)
 	s.later(d, func() {

@@ -14,7 +14,7 @@ import (
 // and further ways ("RES-002.2").
 type Violation struct {
 	ID string `json:"id"`
-	// Changes says in one sentence what differs from the clean destination.
+	// Changes describes in one sentence the difference from the clean destination.
 	Changes string `json:"changes"`
 	// Also lists the other checks that the same behaviour trips.
 	Also []Also `json:"also"`
@@ -90,12 +90,12 @@ type Also struct {
 // Tools: c.sleep(d) ends early when the client has gone or the simulator is
 // closed, and reports whether the whole time has passed; sleep in parsed, batch or
 // write, never in rows, and not in apply with a SQLite store (its unit is open).
-// s.later(d, fn) runs fn afterwards, s.putLater stores afterwards; Close waits
-// for both. c.hang, c.cut and c.reset end the call without an answer wherever
-// they stand; return right after. What
-// a seam gets (call, batch, record, rows, result.identifier) is reused after
-// the call: clone what is kept. The stored state is seen only through
-// rows; b.unit.With(object.table, …) in apply reaches other objects.
+// s.later(d, fn) runs fn afterwards, s.putLater stores afterwards; Close waits for
+// both. c.hang, c.cut and c.reset end the call without an answer from any place;
+// return right after. What a seam gets (call, batch, record, rows,
+// result.identifier) is reused after the call: clone what is kept. The stored
+// state is seen only through rows; b.unit.With(object.table, …) in apply reaches
+// other objects.
 type violation struct {
 	Violation
 	arm func() seams
@@ -125,8 +125,8 @@ type seams struct {
 	tls      string
 }
 
-// chain holds what is armed, one list per seam so that a seam that nothing
-// fills costs one nil check.
+// chain holds the armed seams, one list per seam so that a seam that
+// nothing fills costs one nil check.
 type chain struct {
 	http     []func(c *call) bool
 	auth     []func(c *call, allowed bool) bool
@@ -199,7 +199,7 @@ func Violations() []Violation {
 	return list
 }
 
-// chain is what is armed now. A call that is under way may see a change of it.
+// chain returns the armed seams. A call that is under way may see a change of it.
 func (s *Sim) chain() *chain { return s.seams.Load() }
 
 // tree turns a value into maps, slices, strings, booleans and json.Number, so

@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// violationBoard says which violations are armed. Each is armed once while it stays on:
-// its state, such as a count of calls, lasts as long.
+// violationBoard holds the armed violations. Each is armed once while it stays on: its
+// state, such as a count of calls, lasts as long.
 type violationBoard struct {
 	mu    sync.Mutex
 	ids   []string // armed, in the order of arming

@@ -62,7 +62,7 @@ func answered(meant func(c *call) bool, do func(c *call)) seams {
 	return seams{answered: called(meant, do).parsed}
 }
 
-// planned changes the answer of the planning method that answers a T; what it holds is the
+// planned changes the answer of the planning method that answers a T; its content is the
 // call's own.
 func planned[T any](change func(c *call, v T) any) seams {
 	return seams{plan: func(c *call, value any) any {

@@ -21,7 +21,7 @@ import (
 )
 
 // TestViolationList: the first way has the bare id, and no way is left out; the kill
-// matrix says the rest.
+// matrix covers the rest.
 func TestViolationList(t *testing.T) {
 	form, ways := regexp.MustCompile(`^([A-Z]+-\d{3})(?:\.(\d))?$`), map[string]int{}
 	for _, v := range Violations() { // sorted
@@ -147,7 +147,7 @@ func TestProcessComesBack(t *testing.T) {
 	require.True(t, there())
 }
 
-// sendBatch makes a call on a connection of its own and closes it, after 40
+// sendBatch makes a call on a separate connection and closes it, after 40
 // bytes of the reply when it is cut.
 func sendBatch(t *testing.T, address, params string, cut bool) string {
 	t.Helper()
@@ -170,8 +170,8 @@ func sendBatch(t *testing.T, address, params string, cut bool) string {
 	return string(got)
 }
 
-// TestTakenBackRecordsStandAsBefore: what was there before the batch is there
-// again, and what was not has its identifier alone.
+// TestTakenBackRecordsStandAsBefore: earlier records have their old content
+// again, and new ones only their identifier.
 func TestTakenBackRecordsStandAsBefore(t *testing.T) {
 	sim, address := serve(t, Config{Violate: []string{"DUR-004"}})
 	write(t, sim, "contact", "upsert", person("n19", "before"))
@@ -196,8 +196,8 @@ func person(email, name string) string {
 	return fmt.Sprintf(`{"email":%q,"last_name":%q}`, email, name)
 }
 
-// TestAPlainPortLetsNoOneWait: a client that says nothing keeps no one from
-// being served, and holds nothing once the listener is closed.
+// TestAPlainPortLetsNoOneWait: a silent client keeps no one from being
+// served, and holds nothing once the listener is closed.
 func TestAPlainPortLetsNoOneWait(t *testing.T) {
 	certificates, _ := newTestCertificates(t)
 	config, err := certificates.TLSConfig("")
@@ -223,7 +223,7 @@ func TestAPlainPortLetsNoOneWait(t *testing.T) {
 	require.ErrorIs(t, err, net.ErrClosed)
 }
 
-// TestCompressedRepliesAreBrokenToo: the lengths are those of what is sent.
+// TestCompressedRepliesAreBrokenToo: the lengths are those of the sent bytes.
 func TestCompressedRepliesAreBrokenToo(t *testing.T) {
 	ask := func(violate ...string) (*http.Response, string, error) {
 		_, address := serve(t, Config{Compress: "gzip", Violate: violate})

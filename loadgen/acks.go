@@ -14,7 +14,7 @@ import (
 // got the rows row, row+1, … of a task. It has no pointers, since there may be many.
 type ack struct {
 	start, end int64 // of the request, on the clock of the run
-	key        int64 // its number; of a file with identifiers of its own, that of the row
+	key        int64 // its number; of a file with its own identifiers, that of the row
 	row, count int32
 	task       uint16
 	state      records.State
@@ -162,7 +162,7 @@ func (w *worker) runs(t *task, b *records.Batch, failed bool, take func(ack)) {
 	take(run)
 }
 
-// forget drops what is about keys that are not chosen any more.
+// forget drops the writes of keys that are not chosen any more.
 func (w *worker) forget(below uint64) {
 	w.kept = below
 	before := cap(w.acks)
@@ -201,5 +201,5 @@ func (e *engine) remembers() map[*keyspace][]ack {
 	return all
 }
 
-// deletes tells batches that take records away.
+// deletes reports batches that remove records.
 func (t *task) deletes() bool { return t.shape.Operation == rpc.OperationDelete }

@@ -79,7 +79,7 @@ func TestCleanDeletesNoKeyBeyondTheLast(t *testing.T) {
 	require.Equal(t, &CleanupResult{Deleted: 33}, result)
 	require.Equal(t, 7, stored(t, url)["contact"])
 
-	// The first 20 of 33 are one batch that was cut short by the size that is asked for.
+	// The first 20 of 33 are one batch that was cut short by the requested size.
 	o.Seed++
 	o.RunID = "ab12cd"
 	r, err = Run(context.Background(), o)

@@ -86,7 +86,7 @@ func (e *engine) erase(ctx context.Context, g *keyspace, keys records.Keys, conn
 		fail("%v", err)
 		return
 	}
-	// Every key once, and none beyond the last: what follows may be in use.
+	// Every key once, and none beyond the last: later ones may be in use.
 	whole, why := total/size*size, ""
 	for _, part := range []struct{ from, to, size int64 }{{0, whole, size}, {whole, total, total - whole}} {
 		if part.from == part.to {
@@ -121,9 +121,9 @@ func (e *engine) erase(ctx context.Context, g *keyspace, keys records.Keys, conn
 	}
 }
 
-// own refuses keys of a file that no load makes: it may have been changed, and what
-// it says of keys proves nothing. Those of a load carry a run, by the template or in
-// the range of the options.
+// own refuses keys of a file that no load makes: it may have been changed, and its
+// keys prove nothing. Those of a load carry a run, by the template or in the range
+// of the options.
 func (k WrittenKeys) own(integer bool, o Options) error {
 	const why = "give --key-template or --key-range if the load had one, else the file was changed"
 	if k.Count > records.Keys(k.Keys).Count(integer) {
@@ -153,9 +153,9 @@ func (k WrittenKeys) own(integer bool, o Options) error {
 	return nil
 }
 
-// Clean deletes the keys that a journal or a result names. Only Target, Transport,
-// Connections and what says how keys are made of the options count. Keys that no
-// load makes are a *UsageError, and nothing is deleted.
+// Clean deletes the keys that a journal or a result names. Of the options only
+// Target, Transport, Connections and those of the keys count. Keys that no load
+// makes are a *UsageError, and nothing is deleted.
 func Clean(ctx context.Context, o Options, keys []WrittenKeys) (*CleanupResult, error) {
 	end, err := wire.NewEndpoint(o.Target, o.Transport)
 	if err != nil {

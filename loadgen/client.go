@@ -14,8 +14,8 @@ import (
 	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
-// Client sends single batches for a load engine that has loops and figures of
-// its own: the work, the connections and the checks are those of Run. All
+// Client sends single batches for a load engine with its own loops and
+// figures: the work, the connections and the checks are those of Run. All
 // senders of a client share its keys, so no two of them write the same one.
 type Client struct {
 	s     *session
@@ -27,14 +27,14 @@ type Client struct {
 }
 
 // expectedSenders is for how many connections the memory of prepared batches is
-// divided: no server tells a client how many there will be.
+// divided: a client does not know how many there will be.
 const expectedSenders = 1000
 
 // firstSender is far above the connections that prepare records; the number of a
 // connection makes its ids and its choices.
 const firstSender = 1 << 20
 
-// Check refuses what can be refused before the target is asked. The error is a
+// Check refuses what can be refused before the target is called. The error is a
 // *UsageError.
 func (o Options) Check() error {
 	o, err := o.withDefaults()
@@ -48,11 +48,11 @@ func (o Options) Check() error {
 	return err
 }
 
-// NewClient asks the target for its objects, fields and speed, and prepares the
-// work; where the mix only updates or deletes, it writes the records for it. Of
-// the options Target, Transport, Write, Work, MaxRecords, Seed, RunID and those
-// of the keys count. The error is a *UsageError where nothing was sent because
-// of the options, any other where the target could not be asked.
+// NewClient fetches the objects, fields and speed of the target, and prepares
+// the work; where the mix only updates or deletes, it writes the records for
+// it. Of the options Target, Transport, Write, Work, MaxRecords, Seed, RunID
+// and those of the keys count. The error is a *UsageError where nothing was
+// sent because of the options, any other where the target could not be reached.
 func NewClient(ctx context.Context, o Options) (*Client, error) {
 	s, err := newSession(ctx, o)
 	if err != nil {
@@ -86,7 +86,7 @@ func (c *Client) attend() {
 	}
 }
 
-// Sender adds a connection; dial makes it, and nil stands for Transport.Dial.
+// Sender adds a connection; dial makes it, and nil means Transport.Dial.
 func (c *Client) Sender(dial func(ctx context.Context, network, address string) (net.Conn, error)) *Sender {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -105,7 +105,7 @@ func (c *Client) Sender(dial func(ctx context.Context, network, address string) 
 	return s
 }
 
-// BatchSize in records, as asked for or as the target declares it.
+// BatchSize in records, as requested or as the target declares it.
 func (c *Client) BatchSize() int { return c.s.e.plan.size }
 
 // Journal names the keys that were used so far, in the form that ReadKeys reads.
@@ -158,17 +158,17 @@ type SentError struct {
 // Good reports whether every record was acknowledged.
 func (s *Sent) Good() bool { return len(s.Errors) == 0 && s.Acknowledged == s.Records }
 
-// UsedUpError says that a client has nothing more to send: MaxRecords, its keys,
-// or the records that it could delete.
+// UsedUpError means that a client has nothing more to send: MaxRecords, its
+// keys, or the records that it could delete.
 type UsedUpError struct{ Reason string }
 
 func (e *UsedUpError) Error() string { return "nothing more to send: " + e.Reason }
 
-// Send sends the next batch and checks its reply: status, id, and one result with
-// success for every record (spec 7.2). What goes wrong with the batch is in Sent;
-// the error is a *UsedUpError, or that of ctx: two seconds after its end the call is
-// broken, and no caller knows then what the reply would have been. Until then it goes on,
-// so that Cleanup does not delete keys which the target is about to store.
+// Send sends the next batch and checks its reply: status, id, and one result with success
+// for every record (spec 7.2). Failures of the batch are in Sent; the error is a
+// *UsedUpError, or that of ctx: two seconds after its end the call is broken, and no
+// caller knows then what the reply would have been. Until then it goes on, so that
+// Cleanup does not delete keys which the target is about to store.
 func (s *Sender) Send(ctx context.Context) (*Sent, error) {
 	w := s.w
 	if err := ctx.Err(); err != nil {

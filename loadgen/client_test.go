@@ -136,8 +136,8 @@ func TestACallIsBroken(t *testing.T) {
 	require.True(t, sent.Good(), "%+v", sent)
 }
 
-// A batch under way when the context ends is waited for: what is cleaned up afterwards
-// is all that the target has stored.
+// A batch under way when the context ends is waited for: the clean-up then covers all
+// that the target has stored.
 func TestACallThatIsAnsweredAfterTheEnd(t *testing.T) {
 	sim, err := destsim.New(destsim.Config{})
 	require.NoError(t, err)
@@ -164,7 +164,7 @@ func TestACallThatIsAnsweredAfterTheEnd(t *testing.T) {
 }
 
 // A mix that only deletes writes its records first, and then runs out of them;
-// what is left is named by the journal.
+// the journal names the rest.
 func TestAClientPreparesCleansAndTellsItsKeys(t *testing.T) {
 	url := simulator(t, destsim.Config{})
 	o := against(url)

@@ -35,7 +35,7 @@ type ByHand struct {
 // now is the time of the phase, in nanoseconds. The control is locked.
 func (c *Control) now() int64 { return c.e.clock.Now() - c.e.began.Load() }
 
-// asked is the rate that a phase asks for at a moment, 0 in a closed loop. The control is
+// asked is the requested rate of a phase at a moment, 0 in a closed loop. The control is
 // locked.
 func (c *Control) asked(at int64) float64 {
 	switch {
@@ -54,7 +54,7 @@ func (c *Control) keep(at int64, did string, from, to float64) {
 	}
 }
 
-// byHand is what was changed in the phase that ran last.
+// byHand lists the changes in the phase that ran last.
 func (c *Control) byHand() []ByHand {
 	if c == nil {
 		return nil
@@ -64,8 +64,8 @@ func (c *Control) byHand() []ByHand {
 	return slices.Clone(c.changes)
 }
 
-// phase says which phase runs now; nil: none. What was asked for before holds in it,
-// too.
+// phase sets the phase that runs now; nil: none. What was requested before holds in
+// it, too.
 func (c *Control) phase(e *engine, ph phase) {
 	if c == nil {
 		return
@@ -149,7 +149,7 @@ func (c *Control) SetRate(rate float64) error {
 	}
 	at := c.now()
 	before := at
-	if c.paused.Load() { // nothing is asked for then
+	if c.paused.Load() { // nothing is requested then
 		before = max(c.held-1, 0)
 	}
 	c.keep(at, "rate", c.asked(before), rate)
@@ -159,7 +159,7 @@ func (c *Control) SetRate(rate float64) error {
 	return nil
 }
 
-// Stop ends the run as if its duration were over; what was measured is its result.
+// Stop ends the run as if its duration were over; its measurements are the result.
 func (c *Control) Stop() {
 	c.Resume()
 	c.stopped.Store(true)

@@ -33,7 +33,7 @@ func TestControlStopsPausesAndPaces(t *testing.T) {
 			o.Seed, o.Count, o.Duration, o.Control = 0, 0, time.Hour, &Control{}
 			change(&o)
 			require.ErrorContains(t, o.Control.SetRate(5), "nothing is sent now")
-			// Each moment goes a step on: run, pause, stand still, go on, stop.
+			// Each moment goes a step on: run, pause, wait, go on, stop.
 			var step, before int64
 			standing := 0
 			o.Progress = func(m Moment) {
@@ -50,7 +50,7 @@ func TestControlStopsPausesAndPaces(t *testing.T) {
 					o.Control.Pause()
 					o.Control.Pause()
 					step = 1
-				case step == 1 && m.InFlight == 0 && m.Paused: // what was under way has come
+				case step == 1 && m.InFlight == 0 && m.Paused: // requests under way have ended
 					require.Equal(t, !o.Closed, m.Open)
 					if before != m.Requests {
 						before, standing = m.Requests, 0
@@ -121,7 +121,7 @@ func TestLimitsThatChangeAreFollowedAndTold(t *testing.T) {
 	require.EqualValues(t, 200, r.Series[0].Asked)
 }
 
-// TestTheSpeedIsAskedAgain: what get_sync_speed says in the middle is followed and told.
+// TestTheSpeedIsAskedAgain: a changed get_sync_speed is followed and reported.
 func TestTheSpeedIsAskedAgain(t *testing.T) {
 	sim, err := destsim.New(destsim.Config{Speed: rpc.Speed{MaximumBatchSize: 10, MaximumParallelBatches: 4, MaximumRecordsPerSecond: 1000}})
 	require.NoError(t, err)
@@ -237,7 +237,7 @@ func TestReplicasShareTheLoad(t *testing.T) {
 	require.ErrorContains(t, err, "replica: ")
 }
 
-// TestEachObjectHasItsOwnSync: the plans of several syncs are told apart.
+// TestEachObjectHasItsOwnSync: the plans of several syncs are distinguished.
 func TestEachObjectHasItsOwnSync(t *testing.T) {
 	sim, err := destsim.New(destsim.Config{})
 	require.NoError(t, err)
@@ -278,7 +278,7 @@ func TestEachObjectHasItsOwnSync(t *testing.T) {
 	require.Equal(t, map[string]map[[2]int64]bool{"contact": {{1, run}: true}, "order": {{2, run + 1}: true}}, syncs)
 }
 
-// TestLimitsAreHeldAgainstARunThatGoesOn: a moment says how they stand, and what the run
+// TestLimitsAreHeldAgainstARunThatGoesOn: a moment holds their state, and what the run
 // is; the result is as without them.
 func TestLimitsAreHeldAgainstARunThatGoesOn(t *testing.T) {
 	o := against(simulator(t, destsim.Config{}))

@@ -59,8 +59,8 @@ func planningClient(e *wire.Endpoint, token string, headers map[string]string) (
 	}}, watch, close
 }
 
-// discover asks the target for its objects, their fields and its speed, in the
-// order of the service. The error says what was asked, never the URL.
+// discover fetches the target's objects, their fields and its speed, in the
+// order of the service. The error names the call, never the URL.
 func discover(ctx context.Context, e *wire.Endpoint, token string, headers map[string]string, names []string) (*targetWords, error) {
 	client, watch, done := planningClient(e, token, headers)
 	defer done()

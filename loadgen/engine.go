@@ -46,7 +46,7 @@ type engine struct {
 		speed   rpc.Speed // as get_sync_speed said it last
 		speeds  []SpeedChange
 	}
-	resized  atomic.Pointer[plan] // since get_sync_speed says another size; nil: plan
+	resized  atomic.Pointer[plan] // since get_sync_speed reports another size; nil: plan
 	parallel atomic.Int64         // connections that may send; 0: all
 	began    atomic.Int64         // of the phase, on the clock
 	control  *Control             // nil: none
@@ -68,7 +68,7 @@ type budget struct {
 	sent atomic.Int64
 }
 
-// spend takes n records, or what is left where that is less.
+// spend takes n records, or the rest where that is less.
 func (b *budget) spend(n int64) int64 {
 	if b.most == 0 {
 		return n
@@ -113,7 +113,7 @@ type phase struct {
 	connections int
 	catchUp     float64
 	only        *task                 // instead of the mix
-	settle      bool                  // of a service: only what ends what has begun
+	settle      bool                  // of a service: only calls that end what was started
 	begun       func()                // called once the pacer is there
 	watch       func(*measure, int64) // called after every look at the figures
 	// grace is how long calls under way may go on after the end; 0: the timeout.
@@ -152,7 +152,7 @@ func (e *engine) limited(limit int64) {
 	}
 }
 
-// mostChanges bounds how many limits are told.
+// mostChanges bounds how many limits are reported.
 const mostChanges = 1000
 
 const (
@@ -162,7 +162,7 @@ const (
 	interruptedGrace = 2 * time.Second
 )
 
-// run runs a phase. The end of ctx ends it early, and what was measured stays.
+// run runs a phase. The end of ctx ends it early, and its measurements stay.
 func (e *engine) run(ctx context.Context, ph phase) *measure {
 	e.rearm()
 	e.claims.Store(0)

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// FuzzResult: a result file that is taken can be shown and compared, whatever it says.
+// FuzzResult: a result file that is taken can be shown and compared, whatever it holds.
 func FuzzResult(f *testing.F) {
 	for _, seed := range []string{
 		`{"schema_version":1,"load":{"mode":"closed"}}`, `{"schema_version":9}`, `[]`, ``, `{"schema_version":1,"load":{"mode":"rate","rate":1e308},"series":[null]}`,

@@ -60,7 +60,7 @@ type processorTimes struct {
 	Known        bool
 }
 
-// Since is what was used between two readings; at is then the end.
+// Since is the usage between two readings; at is then the end.
 func (c processorTimes) Since(before processorTimes) processorTimes {
 	return processorTimes{At: c.At, Own: c.Own - before.Own, Machine: c.Machine - before.Machine, Known: c.Known && before.Known}
 }
@@ -73,7 +73,7 @@ func (e *engine) endOf(number int) *wire.Endpoint {
 	return e.end
 }
 
-// part is what is measured of one process of several.
+// part holds the measurements of one process of several.
 type part struct {
 	requests, failed int64
 	records, good    int64

@@ -236,7 +236,7 @@ func TestBodiesOfEveryKind(t *testing.T) {
 	}
 }
 
-// TestPlanningInWords: what a target does wrong before the load is said plainly.
+// TestPlanningInWords: errors of a target before the load are reported plainly.
 func TestPlanningInWords(t *testing.T) {
 	for reply, want := range map[string]string{
 		"HTTP/1.1 302 Found\r\nLocation: http://x.example/?k=t\r\nContent-Length: 0\r\n\r\n": "call list_objects: HTTP status 302, a redirect, which is not followed",

@@ -10,7 +10,7 @@ import (
 	"github.com/destkit/destkit/internal/rawjson"
 )
 
-// Journal says which keys a run may have written. It stands on disk before they
+// Journal holds the keys that a run may have written. It is on disk before they
 // are sent, and names more than were used while the run goes on.
 type Journal struct {
 	Load   string        `json:"load"` // the version of this format
@@ -19,10 +19,10 @@ type Journal struct {
 	Keys   []WrittenKeys `json:"keys"`
 }
 
-// journalVersion stands in every journal.
+// journalVersion is in every journal.
 const journalVersion = "1"
 
-// reserve is by how many keys the journal is ahead of what is sent.
+// reserve is by how many keys the journal is ahead of the sent ones.
 const reserve = 10_000_000
 
 // journalFile is the journal of a run on disk; nil: there is none.
@@ -42,7 +42,7 @@ func (j *journalFile) begin(keys []WrittenKeys, p *plan) error {
 	return j.ahead(p)
 }
 
-// advance reserves more once half of what is reserved is used. A run that
+// advance reserves more once half of the reserved keys are used. A run that
 // outruns ten million keys between two looks would have to send faster than any
 // machine can.
 func (j *journalFile) advance(p *plan) {
@@ -65,7 +65,7 @@ func (j *journalFile) ahead(p *plan) error {
 	return j.write(j.keys)
 }
 
-// end writes what was really used, or removes the journal where nothing is left.
+// end writes the keys that were really used, or removes the journal where nothing is left.
 func (j *journalFile) end(r *Result) error {
 	if j == nil {
 		return nil
@@ -124,7 +124,7 @@ func decodeKept(text []byte, v any) error {
 }
 
 // ReadTarget reads the URL of the endpoint out of a journal or a result as JSON: ""
-// where it stands for one that holds a secret.
+// where it replaces one that holds a secret.
 func ReadTarget(path string) (string, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -33,8 +33,8 @@ type measure struct {
 	spare   []sample
 	free    []*bucket
 	active  int // connections with a call under way, at the last look
-	// asked is the rate that is asked for at a moment from the start; nil: in a closed
-	// loop there is none.
+	// asked is the requested rate at a moment from the start; nil: in a closed loop
+	// there is none.
 	asked func(ns int64) float64
 	parts []*part // by the process, where there are several
 	calls []*part // by restload.Kind, of a load on a service
@@ -246,7 +246,7 @@ func (m *measure) finish(now int64) {
 func (m *measure) seconds() float64 { return max(float64(m.stopped-m.began), 1) / 1e9 }
 
 // errors counts failed requests and records without a good result (and results
-// that were not asked for), each once.
+// that were not requested), each once.
 func (m *measure) errors() int64 {
 	n := int64(0)
 	for _, t := range m.tallies {

@@ -11,8 +11,8 @@ import (
 )
 
 // Merge puts results of several generators together that loaded one target at
-// the same time: counts and rates are added, histograms joined. The error says
-// which of them do not fit.
+// the same time: counts and rates are added, histograms joined. The error
+// names those that do not fit.
 func Merge(results []*Result) (*Result, error) {
 	if len(results) < 2 {
 		return nil, wire.Usagef("there must be two results or more to merge")
@@ -130,7 +130,7 @@ func (r *Result) absorb(o *Result) {
 }
 
 // mergeSeries adds the points that fall into the same second. Percentiles cannot
-// be added; the worst of them stands for all.
+// be added; the worst of them is used for all.
 func mergeSeries(results []*Result, from time.Time) []Point {
 	width := 0.0
 	for _, r := range results {
@@ -167,7 +167,7 @@ func mergeSeries(results []*Result, from time.Time) []Point {
 }
 
 // joinReplicas puts the figures of each process together, by its address. Two
-// processes behind one address are told apart by their order.
+// processes behind one address are distinguished by their order.
 func (r *Result) joinReplicas(results []*Result) error {
 	r.Replicas, r.Target.Replicas = nil, nil
 	if !slices.ContainsFunc(results, func(o *Result) bool { return len(o.Replicas) > 0 }) {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Moment is how a run stands, for a live view.
+// Moment is the state of a run, for a live view.
 type Moment struct {
 	// Phase is prepare, warm-up, load, settle, search, verify or clean-up; Of how long it lasts, 0
 	// where that is not known.
@@ -25,7 +25,7 @@ type Moment struct {
 	// ErrorsByKind and Paused are for those who control the run; nil without Control.
 	ErrorsByKind map[string]int64
 	Paused       bool
-	// Target and Load are what was asked for. Limits are Options.Limits as they stand,
+	// Target and Load are what was requested. Limits is the state of Options.Limits,
 	// nil before the first second is over and between phases that are measured.
 	Target TargetInfo
 	Load   LoadInfo
@@ -84,8 +84,8 @@ func (s *session) watcher(name string, of time.Duration, ph phase) func(*measure
 // totals are how many records were sent and acknowledged at a moment.
 type totals struct{ at, records, good int64 }
 
-// standing is how a phase stands, for those who watch it. It belongs to the goroutine
-// that attends to the phase.
+// standing is the state of a phase, for those who watch it. It belongs to the
+// goroutine that attends to the phase.
 type standing struct {
 	target TargetInfo
 	load   LoadInfo
@@ -97,8 +97,8 @@ type standing struct {
 	checks  []Threshold
 }
 
-// newStanding begins to watch a phase. What it shows is a copy: at the end of a run its
-// result is written to.
+// newStanding begins to watch a phase. It shows a copy: at the end of a run its result
+// is written to.
 func (s *session) newStanding(name string, ph phase) *standing {
 	st := &standing{target: s.result.Target, load: s.result.Load, ph: ph}
 	st.target.Objects, st.target.Replicas = slices.Clone(st.target.Objects), slices.Clone(st.target.Replicas)

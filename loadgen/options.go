@@ -15,7 +15,7 @@ import (
 
 // Options of a run. Target, Write and Work.Objects must be there; the rest has
 // defaults. At most one of Closed, AsDeclared, Stages with Burst, and Search
-// says how it is sent; none stands for AsDeclared.
+// sets how it is sent; none means AsDeclared.
 type Options struct {
 	Target    Target
 	Transport Transport
@@ -34,13 +34,13 @@ type Options struct {
 	// Stages and Burst are an open loop: sent by the clock, whatever the replies.
 	Stages []Stage
 	Burst  Burst
-	// InRecords says that the rates of Stages are records per second.
+	// InRecords means that the rates of Stages are records per second.
 	InRecords bool
 	// Search looks for the highest rate that holds its goal.
 	Search *Search
 
-	// AskSpeed is how often get_sync_speed is asked again while it is sent as declared, so
-	// that a change is followed; 30 s when 0, below 0: never.
+	// AskSpeed is how often get_sync_speed is called again while it is sent as declared,
+	// so that a change is followed; 30 s when 0, below 0: never.
 	AskSpeed time.Duration
 
 	// Connections at once; 0: maximum_parallel_batches, at most 50, for a closed
@@ -57,8 +57,8 @@ type Options struct {
 	// AbortShare ends the run where this share of the records of the last five
 	// seconds was not acknowledged, 0 to 1; 0: never.
 	AbortShare float64
-	// CatchUp is by how much late requests may be sent faster than asked; 2 when
-	// 0, +Inf: in bursts.
+	// CatchUp is by how much late requests may be sent faster than requested; 2
+	// when 0, +Inf: in bursts.
 	CatchUp float64
 	// StartAt is when the load begins, for several generators; zero: at once.
 	StartAt time.Time
@@ -70,13 +70,13 @@ type Options struct {
 	// that is chosen at random; 0: chosen, and reported.
 	RunID string
 	Seed  uint64
-	// Journal is a file that says, before anything is sent, which keys may be
-	// written; "": none.
+	// Journal is a file that lists, before anything is sent, the keys that
+	// may be written; "": none.
 	Journal string
-	// Cleanup deletes at the end what was written, through delete batches.
+	// Cleanup deletes the written records at the end, through delete batches.
 	Cleanup bool
 
-	// Verify reads back what was acknowledged, after the load; nil: nothing.
+	// Verify reads back acknowledged records, after the load; nil: nothing.
 	Verify *Verify
 
 	// Control pauses, paces and stops the run from outside; nil: nothing does.
@@ -88,7 +88,7 @@ type Options struct {
 	// Progress gets the figures of every interval, and once a second where intervals
 	// are longer, from one goroutine at a time.
 	Progress func(Moment)
-	// Note gets what is worth a line on the way.
+	// Note gets messages during the run.
 	Note func(string)
 	// Version of the program, for the result.
 	Version string
@@ -107,7 +107,7 @@ const (
 	rememberedForMixes = 1024
 )
 
-// withDefaults checks what can be checked before the target is asked.
+// withDefaults checks what can be checked before the target is called.
 func (o Options) withDefaults() (Options, error) {
 	if o.Service != nil {
 		return o.serviceDefaults()

@@ -49,7 +49,7 @@ func TestPercentiles(t *testing.T) {
 	require.EqualValues(t, 100, r.Requests)
 	require.EqualValues(t, 100, r.Errors)
 	require.InDelta(t, 0.1, shares["errors"](r), 1e-9)
-	// What ended after the last second is counted, but not in the rates.
+	// Requests that ended after the last second are counted, but not in the rates.
 	require.Less(t, r.RequestsPerSecond, 100.0)
 	sum := 0.0
 	for _, p := range r.Series {
@@ -275,7 +275,7 @@ func TestMergeNamesTheFile(t *testing.T) {
 	require.EqualError(t, err, "result 2 is of another target, another mode or another batch size than "+first)
 }
 
-// TestKeysOfAnotherFile: a file that is no journal and no result is told where it is not.
+// TestKeysOfAnotherFile: the error for a wrong file names the place.
 func TestKeysOfAnotherFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "j.json")
 	for content, want := range map[string]string{

@@ -11,7 +11,7 @@ import (
 	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
-// Subject is what was loaded: objects, or the API of a service.
+// Subject is the subject of the load: objects, or the API of a service.
 func (r *Result) Subject() string {
 	if r.Load.Scenario != "" {
 		return "the REST API (" + r.Load.Scenario + ")"
@@ -44,8 +44,8 @@ func (r *Result) Answered() int64 {
 	return max(answered, 0)
 }
 
-// Useless says why the figures of a load say nothing of a destination that works,
-// "" when they do: not one record was acknowledged.
+// Useless returns why the figures of a load mean nothing for a working
+// destination, "" when they do: not one record was acknowledged.
 func (r *Result) Useless() string {
 	sent := r.Requests + r.Generator.Unanswered
 	if f := r.Service; f != nil && f.Runs != nil && f.Runs.Failed+f.Runs.Unfinished > 0 && f.Runs.Completed+f.Runs.Skipped+f.Runs.Canceled == 0 {
@@ -70,8 +70,8 @@ func (r *Result) Useless() string {
 	return fmt.Sprintf("not one record was acknowledged, of %s%s", quantity.Count(sent, "request"), most)
 }
 
-// none says that of n things not one did something: "the only …" with 1, else "not
-// one of 20 …".
+// none states that of n things not one did something: "the only …" with 1, else
+// "not one of 20 …".
 func none(n int64, one, many string) string {
 	if n == 1 {
 		return "the only " + one

@@ -11,9 +11,9 @@ import (
 )
 
 // Run loads a target. It returns a Result also when it was interrupted or
-// aborted; what was measured until then is in it. The error is a *UsageError
+// aborted; it holds the measurements until then. The error is a *UsageError
 // where nothing was sent because of the options, any other where the target
-// could not be asked or a file not be written.
+// could not be reached or a file not be written.
 func Run(ctx context.Context, o Options) (_ *Result, err error) {
 	if o.Service != nil {
 		return runService(ctx, o)
@@ -22,8 +22,8 @@ func Run(ctx context.Context, o Options) (_ *Result, err error) {
 	if err != nil {
 		return nil, err
 	}
-	// What of the result came from outside was redacted when it came; this is for
-	// the names that stand in other places.
+	// Text from outside was redacted on arrival; this is for the names in other
+	// places.
 	defer func() { s.e.end.Hidden.Value(s.result) }()
 	defer s.e.close()
 	if most := s.e.declared.Speed.MaximumBatchSize; s.e.follow && int64(s.o.Work.BatchSize) > most {
@@ -62,7 +62,7 @@ func Run(ctx context.Context, o Options) (_ *Result, err error) {
 	return s.result, s.journal.end(s.result)
 }
 
-// phase is the load as asked for.
+// phase is the requested load.
 func (s *session) phase(name string, duration time.Duration) phase {
 	o := s.o
 	ph := phase{open: !o.Closed, stages: o.Stages, burst: o.Burst, duration: duration, connections: o.Connections, catchUp: o.CatchUp}
@@ -122,8 +122,8 @@ func (s *session) prime(ctx context.Context) error {
 	return nil
 }
 
-// unmeasured ends a run that was interrupted before its load: what it has written is
-// named, and deleted when that was asked for.
+// unmeasured ends a run that was interrupted before its load: its written records
+// are named, and deleted when that was requested.
 func (s *session) unmeasured() error {
 	s.remark("interrupted before the load: the figures are those of the records that were written first, to be worked on")
 	err := s.result.take(s.prepared)
@@ -167,7 +167,7 @@ func (s *session) load(ctx context.Context) error {
 	return nil
 }
 
-// measured runs the load; as declared, get_sync_speed is asked again meanwhile.
+// measured runs the load; as declared, get_sync_speed is called again meanwhile.
 func (s *session) measured(ctx context.Context, ph phase) *measure {
 	if !s.e.follow || s.o.AskSpeed < 0 {
 		return s.e.run(ctx, ph)

@@ -41,7 +41,7 @@ func against(url string) Options {
 	}
 }
 
-// stored asks a simulator how many records its objects have.
+// stored reads from a simulator how many records its objects have.
 func stored(t *testing.T, url string) map[string]int {
 	t.Helper()
 	resp, err := http.Get(url + "_control/counts")
@@ -381,8 +381,8 @@ func TestKeptUp(t *testing.T) {
 	}
 }
 
-// TestWhetherADeclaredSpeedIsKept: a target that is too slow has not kept its word, and what
-// was sent within a moment shows none.
+// TestWhetherADeclaredSpeedIsKept: a target that is too slow has not kept its word, and a
+// very short load shows none.
 func TestWhetherADeclaredSpeedIsKept(t *testing.T) {
 	no := false
 	for name, c := range map[string]struct {

@@ -13,11 +13,11 @@ import (
 	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
-// limitNote stands before a reason of Generator.Reasons among the notes.
+// limitNote precedes a reason of Generator.Reasons among the notes.
 const limitNote = "the generator was a limit: "
 
-// exceeds says where the load goes beyond what the target allows: only as
-// declared it is held back.
+// exceeds reports where the load goes beyond what the target allows: only
+// as declared it is held back.
 func (s *session) exceeds(mode string) {
 	d, o := s.e.declared, s.o
 	switch mode {
@@ -42,8 +42,8 @@ func (s *session) exceeds(mode string) {
 	}
 }
 
-// note says something before or while it runs, remark at the end, when the result
-// is shown anyway.
+// note reports something before or while it runs, remark at the end, when the
+// result is shown anyway.
 func (s *session) note(format string, args ...any) {
 	s.remark(format, args...)
 	if s.o.Note != nil {
@@ -55,10 +55,10 @@ func (s *session) remark(format string, args ...any) {
 	s.result.Notes = append(s.result.Notes, fmt.Sprintf(format, args...))
 }
 
-// mostByHand bounds how many changes are told in words; the result has them all.
+// mostByHand bounds how many changes are described in words; the result has them all.
 const mostByHand = 20
 
-// tellByHand says what was changed while the load ran, and of what time the figures are.
+// tellByHand reports the changes while the load ran, and the period of the figures.
 func (s *session) tellByHand(m *measure) {
 	r := s.result
 	r.ByHand = s.o.Control.byHand()
@@ -93,7 +93,7 @@ func (s *session) tellByHand(m *measure) {
 	}
 }
 
-// comment says in words what the figures alone would hide.
+// comment describes what the figures alone would hide.
 func (s *session) comment(m *measure, ph phase) {
 	r := s.result
 	if r.Generator.Limited {
@@ -143,9 +143,9 @@ func (s *session) comment(m *measure, ph phase) {
 // shortestWord is how long a load of so many records lasts at least to show a speed.
 const shortestWord = 100 * time.Millisecond
 
-// keptUp reports whether a target took what was due as it was due: all of it was sent, which
-// it is not where a slower target holds all connections, and what was under way at the end
-// is little of it or came soon. The figures per second leave out what was under way.
+// keptUp reports whether a target took requests as they were due: all were sent, unless a
+// slower target holds all connections, and requests under way at the end are few or ended
+// soon. The figures per second leave those out.
 func keptUp(m *measure, due float64, parallel int64) bool {
 	if m.requests == 0 || float64(m.requests) < 0.99*due-1 {
 		return false
@@ -162,8 +162,8 @@ func allOf[N quantity.Integer](n N, noun string) string {
 	return "all " + quantity.Count(n, noun)
 }
 
-// explainPlanning says in words what a planning call met: before a load there is
-// one error and no table of kinds.
+// explainPlanning describes the failure of a planning call: before a load there
+// is one error and no table of kinds.
 func explainPlanning(e *wire.Endpoint, err error) error {
 	if status, ok := errors.AsType[*rpc.StatusError](err); ok {
 		if refused := status.Status == 401 || status.Status == 403; refused && !tokenSent(e) {
@@ -203,7 +203,7 @@ func speaksOfTLS(body string) bool {
 }
 
 // lineWords sorts what went wrong before there was a whole reply; "" for the rest,
-// which is about the reply and says so.
+// which is about the reply and names it.
 func lineWords(e *wire.Endpoint, err error) string {
 	text := err.Error()
 	var op *net.OpError
@@ -226,7 +226,7 @@ func lineWords(e *wire.Endpoint, err error) string {
 	return ""
 }
 
-// called is the part of an error of a call that says which it was.
+// called is the part of an error that names the call.
 func called(err error) string {
 	what, _, _ := strings.Cut(err.Error(), ": ")
 	return what

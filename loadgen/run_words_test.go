@@ -9,7 +9,7 @@ import (
 	"github.com/destkit/destkit/loadgen/internal/pace"
 )
 
-// TestWhyARateWasNotReached: the target is only blamed for what it did not take.
+// TestWhyARateWasNotReached: the target is only blamed for requests that it did not take.
 func TestWhyARateWasNotReached(t *testing.T) {
 	for name, c := range map[string]struct {
 		m       measure

@@ -33,7 +33,7 @@ func paceOf(stages []Stage) []pace.Stage {
 	return own
 }
 
-// meanRate is the mean of the requests per second that a schedule asks for.
+// meanRate is the mean of the requests per second of a schedule.
 func meanRate(stages []Stage, burst Burst, duration time.Duration) float64 {
 	return pace.MeanRate(paceOf(stages), pace.Burst(burst), duration)
 }
@@ -52,7 +52,7 @@ func length(stages []Stage) time.Duration {
 	return sum
 }
 
-// changedRate is the mean of what was asked for where the rate was replaced on the way.
+// changedRate is the mean of the requested rates where the rate was replaced on the way.
 func changedRate(ph phase, changes []pace.Change, lasted time.Duration) float64 {
 	until := func(i int) int64 {
 		if i < len(changes) {

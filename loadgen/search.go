@@ -97,7 +97,7 @@ type trial interface {
 // reachedShare of the rate must have been sent and answered.
 const reachedShare = 0.99
 
-// find searches. mostBatch and most connections bound what is tried.
+// find searches. mostBatch and most connections bound the attempts.
 func (s Search) find(t trial, batch, mostBatch, connections int) (*SearchResult, error) {
 	r := &SearchResult{Margin: s.Margin, BatchSize: batch, Connections: connections, Knee: connections, Steps: []SearchStep{}}
 	for _, g := range s.Goals {
@@ -220,8 +220,8 @@ const (
 // clearlyBelow is the share of a rate that no hiccup explains.
 const clearlyBelow = 0.9
 
-// holds reports whether a rate holds. What fails is tried once more, unless the rate
-// was missed by far: a machine that was busy for a moment is no limit of the
+// holds reports whether a rate holds. A failed rate is tried once more, unless the
+// rate was missed by far: a machine that was busy for a moment is no limit of the
 // target, and what holds here by luck fails when it is confirmed.
 func (r *SearchResult) holds(t trial, rate float64, d time.Duration, kind string) (bool, error) {
 	d = max(d, min(longestTry*d, time.Duration(enough/rate*float64(time.Second))))
@@ -268,7 +268,7 @@ func (s Search) double(t trial, r *SearchResult) (low, high float64, err error) 
 	return low, high, nil
 }
 
-// confirm runs longer at what was found, and lower where it does not hold.
+// confirm runs longer at the found rate, and lower where it does not hold.
 func (s Search) confirm(t trial, r *SearchResult, rate float64) error {
 	for range 6 {
 		if rate <= 0 {
@@ -283,7 +283,7 @@ func (s Search) confirm(t trial, r *SearchResult, rate float64) error {
 		if step.Held {
 			break
 		}
-		// What was reached is the best guess of what can be, and never quite held.
+		// The reached rate is the best guess of the limit, and never quite held.
 		rate = min(rate, max(step.Reached, rate/2)) * (1 - s.Precision)
 	}
 	r.RecordsPerSecond = r.Rate * float64(r.BatchSize)

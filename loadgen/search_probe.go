@@ -42,7 +42,7 @@ func (p *prober) try(kind string, rate float64, batch, connections int, d time.D
 	return step, nil
 }
 
-// why says which goal a try has missed, "" for none.
+// why returns the goal that an attempt has missed, "" for none.
 func (p *prober) why(m *measure, rate float64) string {
 	r := &Result{}
 	r.Load.Rate = rate

@@ -17,7 +17,7 @@ import (
 // The scenarios of a load on the REST API of a service.
 const (
 	ScenarioList    = restload.ScenarioList    // every client walks lists, page by page
-	ScenarioPoll    = restload.ScenarioPoll    // every client asks for syncs and their latest runs
+	ScenarioPoll    = restload.ScenarioPoll    // every client fetches syncs and their latest runs
 	ScenarioTrigger = restload.ScenarioTrigger // every client starts runs and polls each to its end
 )
 
@@ -92,7 +92,7 @@ func runService(ctx context.Context, o Options) (_ *Result, err error) {
 	return s.result, s.load(ctx)
 }
 
-// newServiceSession checks the options and asks the service for what they name.
+// newServiceSession checks the options and fetches what they name from the service.
 func newServiceSession(ctx context.Context, o Options) (*session, error) {
 	o, err := o.serviceDefaults()
 	if err != nil {
@@ -123,7 +123,7 @@ func newServiceSession(ctx context.Context, o Options) (*session, error) {
 	return s, nil
 }
 
-// settleService chooses what was left open, and begins the result.
+// settleService chooses omitted settings, and begins the result.
 func (s *session) settleService() {
 	o := &s.o
 	mode := "open"

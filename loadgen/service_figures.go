@@ -16,8 +16,8 @@ import (
 	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
-// ServiceFigures are what a load on the API of a service has measured beside what every
-// load has.
+// ServiceFigures are what a load on the API of a service has measured in addition to
+// those of every load.
 type ServiceFigures struct {
 	// Calls by their method and path.
 	Calls []CallFigures `json:"calls"`
@@ -56,7 +56,7 @@ type RunFigures struct {
 	Histogram string `json:"histogram"`
 }
 
-// serviceFigures puts together what was measured and found.
+// serviceFigures assembles the measurements and findings.
 func serviceFigures(w *restload.Work, m *measure) (*ServiceFigures, error) {
 	f := w.Found
 	r := &ServiceFigures{Calls: []CallFigures{}, Lists: f.Walks.Load(), Items: f.Items.Load()}
@@ -143,7 +143,7 @@ func (f *ServiceFigures) add(o *ServiceFigures) (err error) {
 	return err
 }
 
-// discoverService asks once for everything that the load is about: a wrong key or sync
+// discoverService fetches everything that the load is about once: a wrong key or sync
 // shows before it.
 func (s *session) discoverService(ctx context.Context) error {
 	work := s.e.service
@@ -183,7 +183,7 @@ func (s *session) discoverService(ctx context.Context) error {
 	return nil
 }
 
-// firstPage asks for a page of a list before the load.
+// firstPage fetches a page of a list before the load.
 func (s *session) firstPage(ctx context.Context, path string, page int64, perPage int) (p *restload.ListPage, err error) {
 	c := restload.Call{Method: http.MethodGet, Path: restload.PagePath(path, page, perPage, "asc")}
 	err = s.askOnce(ctx, c, func(body []byte) error {
@@ -193,8 +193,8 @@ func (s *session) firstPage(ctx context.Context, path string, page int64, perPag
 	return p, err
 }
 
-// askOnce sends one request before the load. What is wrong with the reply is the load's
-// to count, unless nothing can be sent at all.
+// askOnce sends one request before the load. The load counts problems of the reply,
+// unless nothing can be sent at all.
 func (s *session) askOnce(ctx context.Context, c restload.Call, check func(body []byte) error) error {
 	w := s.e.newWorker(firstSender)
 	defer w.line.Close()
@@ -240,7 +240,7 @@ func (s *session) followRuns(ctx context.Context, m *measure) {
 	if s.o.Note != nil {
 		s.o.Note(fmt.Sprintf("%s still going: polled to the end, for %s at most", quantity.Count(open, "run"), s.o.Service.RunTimeout))
 	}
-	of := s.e.pacer // of the load: what it has asked for is said later
+	of := s.e.pacer // of the load: its requested rate is reported later
 	defer func() { s.e.pacer = of }()
 	ph := phase{connections: s.o.Connections, settle: true, duration: s.o.Service.RunTimeout + time.Second}
 	ph.watch = s.watcher("settle", 0, phase{})

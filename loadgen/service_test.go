@@ -290,7 +290,7 @@ func TestServiceViolations(t *testing.T) {
 					return 0
 				}
 				if seen++; seen == 1 && call != "GET /sync_runs/{id}" && !strings.HasPrefix(call, "POST") && call != "GET /syncs/{id}/sync_runs" {
-					return 0 // asked before the load
+					return 0 // sent before the load
 				}
 				return c.wrong(call, body)
 			}
@@ -299,7 +299,7 @@ func TestServiceViolations(t *testing.T) {
 				o.Service.Syncs = []int64{7}
 			}
 			if c.kind == wire.KindRunState && c.scenario == ScenarioTrigger {
-				o.Service.RunTimeout = 50 * time.Millisecond // no reply says that it has ended
+				o.Service.RunTimeout = 50 * time.Millisecond // no reply shows that it has ended
 			}
 			r, err := loadFake(t, f, o)
 			require.NoError(t, err)
@@ -404,7 +404,7 @@ func TestServiceOptions(t *testing.T) {
 	require.ErrorContains(t, err, "single batches")
 }
 
-// TestServiceBefore: what is wrong with all of it shows before the load.
+// TestServiceBefore: problems of the whole load show before it.
 func TestServiceBefore(t *testing.T) {
 	for status, want := range map[int]string{401: "GET /syncs/7: HTTP status 401", 404: "is the URL that of a service", 500: "HTTP status 500: out of order"} {
 		f := &fakeService{}

@@ -19,15 +19,15 @@ type session struct {
 	o      Options
 	e      *engine
 	result *Result
-	// journal is told before keys are used; nil: none.
+	// journal records keys before they are used; nil: none.
 	journal           *journalFile
-	later             later // what is to be told by the goroutine that attends
-	chosenConnections bool  // by the options, not by what is declared
+	later             later // notes for the goroutine that attends
+	chosenConnections bool  // by the options, not by the declared speed
 	// prepared is how the records went that updates and deletes work on; nil: none.
 	prepared *measure
 }
 
-// newSession checks the options, asks the target what it has, and prepares
+// newSession checks the options, discovers the target, and prepares
 // everything that is sent.
 func newSession(ctx context.Context, o Options) (_ *session, err error) {
 	if o.Service != nil {

@@ -25,8 +25,8 @@ type SpeedChange struct {
 }
 
 const (
-	// askSpeedEvery is how often get_sync_speed is asked again: as a service asks it for
-	// every run, of which a long load stands for several.
+	// askSpeedEvery is how often get_sync_speed is called again: a service calls it for
+	// every run, and a long load represents several.
 	askSpeedEvery = 30 * time.Second
 	// heldBack is how often a connection that may not send looks whether it may.
 	heldBack = 20 * time.Millisecond
@@ -65,7 +65,7 @@ func (w *worker) maySend() bool {
 	}
 }
 
-// askSpeed asks get_sync_speed again and again until ctx ends, and follows it.
+// askSpeed calls get_sync_speed again and again until ctx ends, and follows it.
 func (s *session) askSpeed(ctx context.Context) {
 	client, watch, done := planningClient(s.e.end, s.o.Target.Token, s.o.Target.Headers)
 	defer done()
@@ -101,7 +101,7 @@ func (s *session) askSpeed(ctx context.Context) {
 	}
 }
 
-// sped follows what get_sync_speed says now.
+// sped follows the present result of get_sync_speed.
 func (s *session) sped(speed rpc.Speed) {
 	e := s.e
 	e.limits.Lock()
@@ -133,7 +133,7 @@ func (s *session) sped(speed rpc.Speed) {
 	s.later.say(change.text())
 }
 
-// later holds what other goroutines have to tell: Note is called by one alone.
+// later holds the notes of other goroutines: only one calls Note.
 type later struct {
 	mu    sync.Mutex
 	lines []string
@@ -145,7 +145,7 @@ func (l *later) say(line string) {
 	l.lines = append(l.lines, line)
 }
 
-// tell hands over what was to be told.
+// tell passes the notes on.
 func (s *session) tell() {
 	s.later.mu.Lock()
 	lines := s.later.lines

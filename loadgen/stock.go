@@ -21,7 +21,7 @@ type stock struct {
 
 // variants is how many batches of one kind a connection prepares: as many as all
 // connections need to send every record of the pool, within a bound of memory. No
-// more: what is in the cache of the processor is patched and sent twice as fast.
+// more: batches in the cache of the processor are patched and sent twice as fast.
 func (e *engine) variants(t *task) int {
 	const room = 256 << 20
 	connections := max(e.connections, 1)

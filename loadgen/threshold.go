@@ -70,7 +70,7 @@ func (t *Threshold) NeedsRuns() bool {
 // verifying are the metrics that need a verification.
 var verifying = []string{"lost", "wrong", "doubled", "undeleted", "unverified"}
 
-// NeedsVerification reports whether the limit is about what is read back after a load.
+// NeedsVerification reports whether the limit is about the read-back after a load.
 func (t *Threshold) NeedsVerification() bool { return slices.Contains(verifying, t.Metric) }
 
 // shares are the metrics that can be given in percent.
@@ -89,7 +89,7 @@ var shares = map[string]func(*Result) float64{
 	"unsent": func(r *Result) float64 { return shareOf(r.Generator.Unsent, r.Requests+r.Generator.Unsent) },
 }
 
-// verifiedShare is a count of a verification as a share of what was verified.
+// verifiedShare is a count of a verification as a share of the verified keys.
 func verifiedShare(metric string) func(*Result) float64 {
 	return func(r *Result) float64 {
 		v := r.verification()
@@ -176,7 +176,7 @@ func (t *Threshold) parse(value string) error {
 
 // Check fills Got and Failed.
 func (t *Threshold) Check(r *Result) {
-	// What was not read back must not pass for what is there.
+	// Unverified keys must not pass for verified ones.
 	if t.NeedsVerification() && t.Metric != "unverified" && r.verification().Verified == 0 {
 		t.Failed, t.Unmeasured = true, true
 		return
@@ -210,7 +210,7 @@ func (t *Threshold) Check(r *Result) {
 	}
 }
 
-// Reading is the figure that was checked, beside the limit.
+// Reading is the checked figure, for display next to the limit.
 func (t Threshold) Reading() string {
 	unit := ""
 	got := t.Got
@@ -222,7 +222,7 @@ func (t Threshold) Reading() string {
 	return fmt.Sprintf("%s %.6g%s (limit: %s)", t.Metric, got, unit, t.Text)
 }
 
-// String says how it came out.
+// String describes the outcome.
 func (t Threshold) String() string {
 	word := "ok"
 	if t.Failed {

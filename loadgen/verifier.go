@@ -51,13 +51,12 @@ type verifier struct {
 	progress   func()
 }
 
-// verify reads back what the run has written, and adds what is wrong to the errors of
-// the result.
+// verify reads back the run's records, and adds findings to the errors of the result.
 func (s *session) verify(ctx context.Context) {
 	log, all := s.e.acks, s.e.remembers()
-	s.e.acks = nil // what the clean-up sends is not verified
+	s.e.acks = nil // batches of the clean-up are not verified
 	ended := time.Now()
-	if ctx.Err() != nil { // the load was interrupted: what it wrote is looked at all the same
+	if ctx.Err() != nil { // the load was interrupted: its records are still verified
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), interruptedVerify)
 		defer cancel()
@@ -180,7 +179,7 @@ func (v *verifier) key(ctx context.Context, g *keyspace, writes []write) {
 	}
 }
 
-// turn asks the hook for a page of keys and compares what it answers.
+// turn sends a page of keys to the hook and compares its reply.
 func (v *verifier) turn(ctx context.Context) {
 	page := v.page
 	v.page = nil
@@ -215,7 +214,7 @@ func (v *verifier) turn(ctx context.Context) {
 	v.progress()
 }
 
-// question asks once more where the hook fails: a single slip of it is no finding, and
+// question repeats a call where the hook fails: a single slip of it is no finding, and
 // no reason to leave a thousand keys unverified.
 func (v *verifier) question(ctx context.Context, request hook.ReadbackRequest) (hook.ReadbackReply, error) {
 	if v.failures >= mostFailures {
@@ -236,8 +235,8 @@ func (v *verifier) question(ctx context.Context, request hook.ReadbackRequest) (
 	return reply, err
 }
 
-// flush asks for what is left, and for the pending keys until all are as they must be or
-// the window has ended.
+// flush verifies the rest, and the pending keys until all are as they must be or the
+// window has ended.
 func (v *verifier) flush(ctx context.Context) {
 	v.turn(ctx)
 	for len(v.pending) > 0 {
@@ -288,7 +287,7 @@ func (v *verifier) count(x *expected, f finding) {
 	t.Count++
 }
 
-// finish adds what was found to a result.
+// finish adds the findings to a result.
 func (v *verifier) finish(r *Result) {
 	for why, n := range v.unverified {
 		v.result.Unverified = append(v.result.Unverified, Unverified{why, n})

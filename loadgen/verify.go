@@ -18,11 +18,11 @@ import (
 	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
-// HookSpec says where the read-back hook is: a URL or a command.
+// HookSpec locates the read-back hook: a URL or a command.
 type HookSpec = hook.Spec
 
-// Verify reads back what was acknowledged, through the hook that the judge asks, too:
-// after the load, so that its figures stay what they are, and before the clean-up.
+// Verify reads back acknowledged records, through the hook that the judge calls, too:
+// after the load, so that its figures do not change, and before the clean-up.
 type Verify struct {
 	// Hook or Func; one of them. Func is a conformance.ReadbackFunc.
 	Hook HookSpec
@@ -50,7 +50,7 @@ func (v *Verify) check() error {
 	return nil
 }
 
-// readback is the hook, asked for at most PageSize keys at once.
+// readback is the hook, for at most PageSize keys per call.
 func (v *Verify) readback(e *wire.Endpoint) hook.Readback {
 	ask := v.Func
 	if ask == nil {
@@ -61,8 +61,8 @@ func (v *Verify) readback(e *wire.Endpoint) hook.Readback {
 	return hook.Paged(ask)
 }
 
-// probe asks the hook for a key that was never used, before anything is written: it must
-// answer, and that there is none.
+// probe queries the hook for a key that was never used, before anything is written: it
+// must answer, and that there is none.
 func (s *session) probe(ctx context.Context) error {
 	v := s.o.Verify
 	if v == nil {

@@ -23,7 +23,7 @@ type write struct {
 	row  int // of the task
 }
 
-// expected is what must be stored under a key.
+// expected is the required content of a key.
 type expected struct {
 	keyspace *keyspace
 	key      json.RawMessage // as it travels
@@ -49,10 +49,10 @@ const (
 	whyRaced   = "the key was deleted while another write of it was under way"
 )
 
-// expect tells what must be stored after all writes of a key, of which one at least was
-// acknowledged, or why that is not known. A write counts no more where another one that
-// was sent after its reply covers it; of writes that were under way at the same time
-// each can be the last.
+// expect returns the required content after all writes of a key, of which one at least
+// was acknowledged, or why that is not known. A write counts no more where another one
+// that was sent after its reply covers it; of writes that were under way at the same
+// time each can be the last.
 func expect(g *keyspace, writes []write) (*expected, string) {
 	x := &expected{keyspace: g, fields: map[string]*values{}}
 	latest := map[*task]int64{} // when the last write of a task was sent
@@ -138,7 +138,7 @@ func (w write) members() map[string]json.RawMessage {
 	return members
 }
 
-// compare holds what is stored against what must be; nil: nothing is.
+// compare compares the stored record with the required one; nil: there is none.
 func (x *expected) compare(got *hook.ReadbackRecord) (wrong []finding) {
 	switch {
 	case got == nil && x.absent:
@@ -159,8 +159,8 @@ func (x *expected) compare(got *hook.ReadbackRecord) (wrong []finding) {
 	return wrong
 }
 
-// differs says how a stored value is none of those that it can be, "" where it is one.
-// The hook may leave a null out.
+// differs returns how a stored value is none of those that it can be, "" where it is
+// one. The hook may leave a null out.
 func (v *values) differs(stored json.RawMessage) string {
 	is := "is missing"
 	if stored != nil {

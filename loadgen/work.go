@@ -21,15 +21,15 @@ type Share struct {
 	Weight float64 `json:"weight"` // above 0; 0 stands for 1
 }
 
-// Work says what is sent. Objects must be named; the rest has defaults.
+// Work defines what is sent. Objects must be named; the rest has defaults.
 type Work struct {
 	Objects []Share
 	// Operations are upsert (the default), insert, update and delete.
 	Operations []Share
 	// BatchSize in records; 0: maximum_batch_size, at most 10,000.
 	BatchSize int
-	// Fields limits what is mapped, beside the identifier and what is required;
-	// nil: every field that may be written.
+	// Fields limits what is mapped, besides the identifier and what is
+	// required; nil: every field that may be written.
 	Fields []string
 	// Identifier names the active identifier; "": the first that is required.
 	Identifier string
@@ -50,14 +50,14 @@ type Work struct {
 type Data struct {
 	Path string
 	// OwnKeys sends the identifiers of the file as they are. They do not carry the
-	// run, so nothing of them is ever cleaned up. Otherwise the identifier is
-	// that of the run, whatever the file says.
+	// run, so nothing of them is ever cleaned up. Otherwise the identifier is that
+	// of the run, whatever the file holds.
 	OwnKeys bool
 	// Most bounds how many records are read; 0: 1,000,000. They are sent over and
 	// over.
 	Most int
 
-	read *records.File // once the run has begun
+	read *records.File // once the run has started
 }
 
 // load reads the file.
@@ -84,12 +84,12 @@ type task struct {
 	// over; else they are put into batches once.
 	inTurn bool
 	turn   atomic.Int64
-	// own: the rows have identifiers of their own, which stay. sweeps: every key
-	// of the keyspace once, from the first to the last.
+	// own: the rows have their own identifiers, which stay. sweeps: every key of
+	// the keyspace once, from the first to the last.
 	own, sweeps bool
 }
 
-// creates tells operations that write new keys.
+// creates reports operations that write new keys.
 func (t *task) creates() bool {
 	return t.shape.Operation == rpc.OperationUpsert || t.shape.Operation == rpc.OperationInsert
 }

@@ -42,14 +42,14 @@ type written struct {
 	first    int64
 }
 
-// worker is one connection with its batches and what it has measured.
+// worker is one connection with its batches and measurements.
 type worker struct {
 	e      *engine
 	number int
 	end    *wire.Endpoint // that it is connected to
 	line   caller
 	check  records.Checker
-	user   *apiUser // of a load on a service's API: what is asked next; else nil
+	user   *apiUser // of a load on a service's API: what is called next; else nil
 	random *rand.Rand
 	wake   chan struct{}
 	id     string // the first digits of its ids
@@ -213,9 +213,9 @@ func (w *worker) broken() bool {
 	return w.e.cutting.Load() || errors.Is(w.e.ctx.Err(), context.Canceled)
 }
 
-// untimed tells failures whose time says nothing: a refusal in no time must not
-// make a target look fast. A call that took all its time is what its user waited
-// for.
+// untimed reports failures whose time is meaningless: a refusal in no time must
+// not make a target look fast. A call that took all its time is what its user
+// waited for.
 func untimed(err error) bool {
 	if err == nil {
 		return false
@@ -240,7 +240,7 @@ func (w *worker) judge(b *records.Batch, rep wire.Reply) (records.Verdict, error
 	if rep.Status == http.StatusOK {
 		return w.check.Check(b, rep.Body)
 	}
-	// The envelope says what happened, whatever the status; without one the
+	// The envelope decides, regardless of the status; without one the
 	// status does.
 	if _, rpcErr, err := rpc.DecodeResponse(rep.Body, ""); err == nil && rpcErr != nil {
 		return records.Verdict{}, wire.Newf(wire.KindRPC, "error %d: %s", rpcErr.Code, rpcErr.Message)

@@ -13,7 +13,7 @@ import (
 	"github.com/destkit/destkit/internal/matrixtest"
 )
 
-// schemas is where the published schemas stand.
+// schemas is the folder of the published schemas.
 const schemas = "../../shared/schemas"
 
 // readSchema reads a published schema; where there is none the test is

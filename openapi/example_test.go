@@ -7,7 +7,7 @@ import (
 	"github.com/destkit/destkit/openapi"
 )
 
-// What an endpoint answered is held against the published shape of the method.
+// An endpoint's answer is held against the published shape of the method.
 func ExampleValidateResult() {
 	err := openapi.ValidateResult("get_sync_speed", []byte(`{"maximum_batch_size":"100","maximum_parallel_batches":2,"maximum_records_per_second":50}`))
 	var invalid *openapi.InvalidError

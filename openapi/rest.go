@@ -29,8 +29,8 @@ type Operation struct {
 	// Auth is the token that the operation takes: "workspace", "organization", or
 	// "" for none (spec 5.1).
 	Auth string
-	// Extension tells that the specification does not have the operation;
-	// ExtensionSource says where it comes from.
+	// Extension means that the specification does not have the operation;
+	// ExtensionSource is its origin.
 	Extension       bool
 	ExtensionSource string
 	// DeprecatedSince is zero for an operation that is not deprecated.
@@ -53,7 +53,7 @@ func (o *Operation) TakesQuery(name string) bool {
 	return slices.ContainsFunc(o.query, func(p parameter) bool { return p.name == name })
 }
 
-// Example is a body that the document shows: Status 0 stands for a request.
+// Example is a body that the document shows: Status 0 means a request.
 type Example struct {
 	Name   string
 	Status int
@@ -113,8 +113,8 @@ type RESTProblem struct {
 	Message string
 	// Unknown: the document has no such field or parameter. Missing: something
 	// required is not there. Malformed: it cannot be read as what it should be.
-	// Loose: another form says the same, an id as a text of digits or a boolean of a
-	// query as True or 1; the live dialect takes it (NumberIDs).
+	// Loose: another form means the same, an id as a text of digits or a boolean of
+	// a query as True or 1; the live dialect takes it (NumberIDs).
 	Unknown, Missing, Malformed, Loose bool
 }
 

@@ -111,7 +111,7 @@ func TestOperationsAreAll(t *testing.T) {
 	require.Len(t, organization, 18)
 }
 
-// TestStatuses: what each kind of operation answers (spec 7.1).
+// TestStatuses: the statuses of each kind of operation (spec 7.1).
 func TestStatuses(t *testing.T) {
 	for _, o := range Operations() {
 		want := map[int]bool{http.StatusBadRequest: len(o.path)+len(o.query) > 0 || o.HasBody, http.StatusRequestEntityTooLarge: o.HasBody}
@@ -225,7 +225,7 @@ func TestEverythingIsDescribed(t *testing.T) {
 		for _, name := range s.Required {
 			require.Contains(t, s.Properties, name, where)
 		}
-		// Kin refuses null where a schema says neither a type nor nullable.
+		// Kin refuses null where a schema has neither a type nor nullable.
 		require.True(t, s.Nullable || !s.Type.IsEmpty() || len(s.OneOf)+len(s.AnyOf)+len(s.AllOf) > 0, "%s takes no null", where)
 	})
 	doc := rest().doc

@@ -40,7 +40,7 @@ func FuzzCheckRequest(f *testing.F) {
 		numbered := o.NumberIDs(body)
 		require.Equal(t, string(numbered), string(o.NumberIDs(numbered)), "once is enough")
 		for _, p := range o.CheckRequest(r, values, numbered) {
-			// A body that says something twice is left as it is.
+			// A body with a repeated name is left as it is.
 			require.False(t, p.Loose && p.OfBody() && !slices.ContainsFunc(problems, func(p RESTProblem) bool { return p.Malformed }), p.String())
 		}
 		if len(problems) == 0 && (o.ID == "createSync" || o.ID == "updateSync") {

@@ -16,7 +16,7 @@ import (
 func (o *Operation) NumberIDs(body []byte) []byte {
 	value, repeated, err := decodeJSON(body, true)
 	if err != nil || len(repeated) > 0 || o.body == nil {
-		return body // refused in any case, for what it says
+		return body // refused in any case, for its content
 	}
 	f := finder{body: value}
 	f.visit(o.body, value, nil)

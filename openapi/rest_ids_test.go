@@ -24,7 +24,7 @@ func TestNumberIDs(t *testing.T) {
 		{"createSync", syncWith(`"connection_id":12`, `"connection_id":"-12"`), syncWith(`"connection_id":12`, `"connection_id":"-12"`)},
 		{"createDataset", `{"name":"1","source_id":"7","query":"SELECT 1","id":"5"}`, `{"name":"1","source_id":7,"query":"SELECT 1","id":"5"}`},
 		{"createInvitation", `{"email":"a@example.com","role":"member","workspaces":[{"id":"1","role":"viewer"},{"id":2,"role":"viewer"},{"id":"3","role":"viewer"}]}`, `{"email":"a@example.com","role":"member","workspaces":[{"id":1,"role":"viewer"},{"id":2,"role":"viewer"},{"id":3,"role":"viewer"}]}`},
-		// What the document does not describe is the client's own.
+		// Undescribed data is the client's own.
 		{"createTopic", `{"name":"t","sample_message":{"id":"5","user_id":"6"}}`, `{"name":"t","sample_message":{"id":"5","user_id":"6"}}`},
 		{"createSource", `{"connection":{"type":"postgres","credentials":{"client_id":"7"}}}`, `{"connection":{"type":"postgres","credentials":{"client_id":"7"}}}`},
 		{"createSync", `{`, `{`},

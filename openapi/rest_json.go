@@ -21,11 +21,11 @@ const (
 
 // inexact is a number with a point or an exponent, or of more than 64 bits. JSON
 // Schema calls 1.0 an integer, but no integer field can be decoded from it; as a
-// type of its own it is refused where an integer is expected and free elsewhere.
+// separate type it is refused where an integer is expected and free elsewhere.
 type inexact string
 
-// syntaxError says where a body cannot be read. It quotes nothing of the body,
-// which may hold secrets; key is set for a repeated name.
+// syntaxError holds where a body cannot be read. It quotes nothing of the
+// body, which may hold secrets; key is set for a repeated name.
 type syntaxError struct {
 	offset  int
 	message string
@@ -56,7 +56,7 @@ type jsonReader struct {
 	repeat []syntaxError
 }
 
-// decodeJSON reads a whole body. repeated are names that stand twice in one
+// decodeJSON reads a whole body. repeated are names that occur twice in one
 // object: the value is the last one, as other decoders have it.
 func decodeJSON(text []byte, exact bool) (value any, repeated []syntaxError, err error) {
 	r := &jsonReader{text: text, exact: exact}
@@ -137,7 +137,7 @@ func (r *jsonReader) nested(read func() any) any {
 	return v
 }
 
-// object reads the members of an object after its brace. Of a name that stands
+// object reads the members of an object after its brace. Of a name that occurs
 // twice the last value counts, and the first repetitions are kept.
 func (r *jsonReader) object() any {
 	object := map[string]any{}

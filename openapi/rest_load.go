@@ -61,7 +61,7 @@ func compileREST(text []byte) *restDocument {
 }
 
 // takeNull lets every schema without a type take null. OpenAPI 3.0.3 means it so
-// and wants nullable beside a type only; kin takes null only where it reads
+// and wants nullable next to a type only; kin takes null only where it reads
 // nullable.
 func takeNull(ref *openapi3.SchemaRef, seen map[*openapi3.Schema]bool) {
 	if ref == nil || seen[ref.Value] {
@@ -92,15 +92,15 @@ var restJSON = sync.OnceValue(func() []byte {
 })
 
 // compileOperation prepares one operation, so that a check looks nothing up.
-// What it does not understand it refuses: a document that says more than the
-// checks hold would be a promise that is not kept.
+// It refuses unknown constructs: a document with more rules than the checks
+// would promise too much.
 func compileOperation(method, path string, item *openapi3.PathItem, op *openapi3.Operation) *Operation {
 	o := &Operation{ID: op.OperationID, Method: method, Path: path, Summary: op.Summary, responses: map[string]*openapi3.Response{}}
 	if len(op.Tags) > 0 {
 		o.Tag = op.Tags[0]
 	}
 	o.extensions(op)
-	// Parameters of the path stand beside its methods, those of the query in each.
+	// Parameters of the path are next to its methods, those of the query in each.
 	for _, ref := range slices.Concat(item.Parameters, op.Parameters) {
 		p, err := compileParameter(ref.Value)
 		faulty(err, "parameter %q of %s", ref.Value.Name, o.ID)
@@ -137,7 +137,7 @@ func (o *Operation) compileResponses(op *openapi3.Operation) {
 		media := o.jsonOf("response "+key, response.Content)
 		o.responses[key] = response
 		status, err := strconv.Atoi(key)
-		if err != nil { // 5XX: what no test of the contract can ask for
+		if err != nil { // 5XX: no test of the contract can request it
 			continue
 		}
 		// 405 answers the methods that a path does not have, so no operation does.
@@ -157,7 +157,7 @@ func (o *Operation) addExamples(status int, media *openapi3.MediaType) {
 	}
 }
 
-// extensions reads what the document says beyond OpenAPI.
+// extensions reads the document's extensions of OpenAPI.
 func (o *Operation) extensions(op *openapi3.Operation) {
 	var since string
 	var origin struct{ Source string }

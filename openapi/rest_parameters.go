@@ -23,7 +23,7 @@ type parameter struct {
 	required bool
 }
 
-// compileParameter refuses a schema that says more than check looks at.
+// compileParameter refuses a schema with more rules than check covers.
 func compileParameter(p *openapi3.Parameter) (parameter, error) {
 	schema := p.Schema.Value
 	compiled := parameter{
@@ -50,7 +50,7 @@ func compileParameter(p *openapi3.Parameter) (parameter, error) {
 	return compiled, nil
 }
 
-// check says what is wrong with a value, "" when nothing is.
+// check returns the problem of a value, "" when nothing is.
 func (p *parameter) check(value string) string {
 	switch {
 	case p.kind == openapi3.TypeInteger:

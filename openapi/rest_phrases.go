@@ -7,8 +7,8 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// phrase says in plain words what a value must be where kin refused it; the
-// cases are the keywords that the document uses. hidden keeps the value out.
+// phrase describes in plain words what a value must be where kin refused it; the cases are the
+// keywords that the document uses. hidden keeps the value out.
 func phrase(e *openapi3.SchemaError, hidden bool) string {
 	s := e.Schema
 	switch e.SchemaField {

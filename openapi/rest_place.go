@@ -39,7 +39,7 @@ func (p place) String() string {
 	return string(b)
 }
 
-// isWord reports whether a name can stand in a place without quotes.
+// isWord reports whether a name can be used in a place without quotes.
 func isWord(name string) bool {
 	for _, c := range []byte(name) {
 		if c != '_' && c != '-' && c != '=' && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') {

@@ -24,7 +24,7 @@ type finding struct {
 type finder struct {
 	body  any
 	found []finding
-	seen  map[string]bool // places of unknown fields: kin tells the object only
+	seen  map[string]bool // places of unknown fields: kin reports the object only
 }
 
 // visit validates one value with kin; base is the way to it.
@@ -52,8 +52,8 @@ func flatten(err error, into []*openapi3.SchemaError) []*openapi3.SchemaError {
 	return into
 }
 
-// resolve turns kin's pointer into a place: only the value tells an index from
-// a name.
+// resolve turns kin's pointer into a place: only the value distinguishes an
+// index from a name.
 func (f *finder) resolve(base place, value any, pointer []string) place {
 	at := slices.Clone(base)
 	for _, key := range pointer {
@@ -78,7 +78,7 @@ func (f *finder) add(at place, p RESTProblem) {
 	f.found = append(f.found, finding{at, p})
 }
 
-// explain adds the problem that one error of kin stands for.
+// explain adds the problem that one error of kin means.
 func (f *finder) explain(e *openapi3.SchemaError, at place) {
 	switch e.SchemaField {
 	case "oneOf", "anyOf":
@@ -127,7 +127,7 @@ func (f *finder) choose(e *openapi3.SchemaError, at place) {
 	f.add(at, RESTProblem{Message: fmt.Sprintf("must be %s, is %s", strings.Join(kinds, " or "), kindOf(e.Value))})
 }
 
-// discriminate names the field that tells the alternatives apart.
+// discriminate names the field that distinguishes the alternatives.
 func (f *finder) discriminate(e *openapi3.SchemaError, at place) {
 	d := e.Schema.Discriminator
 	at = append(slices.Clone(at), step{name: d.PropertyName})
@@ -142,7 +142,7 @@ func (f *finder) discriminate(e *openapi3.SchemaError, at place) {
 	}
 }
 
-// requireInSpec names what the spec dialect asks for and the live one does not.
+// requireInSpec names what the spec dialect requires and the live one does not.
 // The schema admits both, so it cannot require it (x-differences).
 func (f *finder) requireInSpec(schema *openapi3.Schema) {
 	names, _ := schema.Extensions["x-required-in-spec"].([]any)
@@ -180,7 +180,7 @@ func (f *finder) unknown(e *openapi3.SchemaError, at place) {
 }
 
 // secret reports whether a value must not be shown: everything below credentials
-// and what is a secret elsewhere (spec 5.2).
+// and secrets elsewhere (spec 5.2).
 func secret(at place) bool {
 	return slices.ContainsFunc(at, func(s step) bool {
 		switch s.name {

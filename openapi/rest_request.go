@@ -30,9 +30,9 @@ const (
 // good. path has the values of the path's parameters without escapes; body is the
 // whole body, which is not looked at where the operation has none.
 //
-// per_page above 100 and page 0 are good: what they mean is for the service
-// (spec 8). Unknown problems concern fields and parameters that the document does
-// not have; the live dialect ignores them.
+// per_page above 100 and page 0 are good: the service interprets them (spec 8).
+// Unknown problems concern fields and parameters that the document does not have;
+// the live dialect ignores them.
 func (o *Operation) CheckRequest(r *http.Request, path map[string]string, body []byte) []RESTProblem {
 	problems := o.checkPath(path)
 	if raw := r.URL.RawQuery; raw != "" || len(o.query) > 0 {
@@ -85,8 +85,8 @@ func bodyProblems(schema *openapi3.Schema, body any) []RESTProblem {
 	f := finder{body: body}
 	f.visit(schema, body, nil)
 	f.requireInSpec(schema)
-	// What was sent comes before what is missing: of "opration is unknown" and
-	// "operation is required" the first says more.
+	// Errors in sent fields come before missing ones: of "opration is unknown"
+	// and "operation is required" the first is more helpful.
 	slices.SortStableFunc(f.found, func(a, b finding) int {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), a.place.compare(b.place))
 	})
@@ -116,7 +116,7 @@ func rank(f finding) int {
 	return 0
 }
 
-// oneOf says which values are possible.
+// oneOf lists the possible values.
 func oneOf(values []string) string {
 	if len(values) == 1 {
 		return "must be " + values[0]
@@ -130,7 +130,7 @@ func quoted(value string) string { return fmt.Sprintf("%q", foreign.Clip(value, 
 // CheckResponse holds a reply of the operation against the document: its
 // status, its type, the headers that are required, and its body with every
 // field. The error names the operation, the status and each place in the body
-// with what is expected there.
+// with the expectation there.
 func (o *Operation) CheckResponse(status int, header http.Header, body []byte) error {
 	response := o.responses[strconv.Itoa(status)]
 	if response == nil && status >= 500 && status <= 599 {
@@ -156,7 +156,7 @@ func (o *Operation) CheckResponse(status int, header http.Header, body []byte) e
 }
 
 // responseBody checks a body as requests are checked, but a number may have any
-// form: what the service writes is read by clients of all kinds.
+// form: clients of all kinds read the service's replies.
 func responseBody(schema *openapi3.Schema, body []byte) (wrong []string) {
 	value, repeated, err := decodeJSON(body, false)
 	if err != nil {

@@ -276,8 +276,8 @@ func TestCheckContentType(t *testing.T) {
 	}
 }
 
-// TestSecretsAreNotShown: no message repeats what stands below credentials or
-// where a secret may stand.
+// TestSecretsAreNotShown: no message repeats anything below credentials or
+// where a secret may be.
 func TestSecretsAreNotShown(t *testing.T) {
 	const secret = "hunter2-hunter2"
 	for _, body := range []string{

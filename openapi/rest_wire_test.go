@@ -23,7 +23,7 @@ func replyHeaders() http.Header {
 }
 
 // TestRESTExamplesAreValid: each operation shows a request where it has one
-// and a reply for each of its statuses, and each is what the document says.
+// and a reply for each of its statuses, and each conforms to the document.
 func TestRESTExamplesAreValid(t *testing.T) {
 	for _, o := range Operations() {
 		shown := map[int]bool{}
@@ -43,7 +43,7 @@ func TestRESTExamplesAreValid(t *testing.T) {
 	}
 }
 
-// TestWhatWasReadCanBeSent: a client may send back what it read, with
+// TestWhatWasReadCanBeSent: a client may send back a reply, with
 // read-only fields (spec 2.6).
 func TestWhatWasReadCanBeSent(t *testing.T) {
 	for read, write := range map[string]string{
@@ -205,7 +205,7 @@ func TestEnumsAreTheConstants(t *testing.T) {
 	require.Contains(t, rest().doc.Components.Schemas["DestinationCredentials"].Value.Description, api.TypeLocalFiles)
 }
 
-// TestLimits of spec 8, 2.6 and what is published.
+// TestLimits of spec 8, 2.6 and published behaviour.
 func TestLimits(t *testing.T) {
 	schemas := rest().doc.Components.Schemas
 	between := func(s *openapi3.Schema, low, high float64) {

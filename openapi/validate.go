@@ -18,7 +18,7 @@ import (
 // ErrMethod is the error of a method that is not one of the six (spec 4.2).
 var ErrMethod = errors.New("unknown method")
 
-// Problem is one place where a value is not what the contract says.
+// Problem is one place where a value violates the contract.
 type Problem struct {
 	// Path is a JSON pointer into the value, "" for the value itself.
 	Path string
@@ -51,8 +51,8 @@ func (e *InvalidError) Error() string {
 // schema must be the field_api_name of its field. It does not look at what the
 // records hold.
 //
-// The error is an *InvalidError, wraps ErrMethod for an unknown method, or says
-// where params is not JSON.
+// The error is an *InvalidError, wraps ErrMethod for an unknown method, or
+// reports where params is not JSON.
 func ValidateParams(method string, params []byte) error {
 	value, problems, err := check(method, params, func(c contract) *jsonschema.Schema { return c.params })
 	if err != nil {
@@ -94,7 +94,7 @@ func check(method string, text []byte, pick func(contract) *jsonschema.Schema) (
 }
 
 // leaves collects the causes that have no further cause: they name the place
-// and the reason, what stands above only repeats that something is wrong.
+// and the reason, their parents only repeat that something is wrong.
 func leaves(to []Problem, e *jsonschema.ValidationError, p *message.Printer) []Problem {
 	for _, cause := range e.Causes {
 		to = leaves(to, cause, p)

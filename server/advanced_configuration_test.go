@@ -108,8 +108,8 @@ func TestBatchSizes(t *testing.T) {
 	}
 }
 
-// TestSpreadsheetSettings: what a sync says of rows stands with them, clients do not see
-// it, and none of it is a difference (spec 2.6).
+// TestSpreadsheetSettings: a sync's row settings are stored with it, hidden from
+// clients, and never count as a difference (spec 2.6).
 func TestSpreadsheetSettings(t *testing.T) {
 	w := newSyncWorld(t)
 	key := column("email", "id", true)
@@ -131,8 +131,8 @@ func TestSpreadsheetSettings(t *testing.T) {
 	require.Contains(t, w.refused(body)["mappings[1].to"], "keeps the field")
 }
 
-// TestStampedSettings: what names an audience, a membership and a rule stands with
-// every record, with the default of the definition where nothing is said.
+// TestStampedSettings: every record carries the ids of its audience, membership
+// and rule, or the default of the definition.
 func TestStampedSettings(t *testing.T) {
 	w := newSyncWorld(t)
 	ads, salesforce := w.emulated("google_ads").id("data.id"), w.emulated("salesforce").id("data.id")
@@ -190,7 +190,7 @@ func TestAdvancedConfigurationTakesWhatIsListed(t *testing.T) {
 			}
 			given := map[string]any{}
 			for key := range every {
-				given[key] = []any{} // of no type: what is known is refused for its type
+				given[key] = []any{} // of no type: a known key is refused for its type
 			}
 			problems := w.refused(map[string]any{
 				"destination_attributes": map[string]any{"connection_id": d, "object": object["full_name"]}, "advanced_configuration": given,

@@ -73,7 +73,7 @@ func (w *world) notices(l *listener) (hooks, mails []string) {
 	return hooks, mails
 }
 
-// says demands the notices since the last time; mails are as many unless given.
+// says demands the notices since the last call; the number of mails is the same unless given.
 func (w *world) says(l *listener, hooks ...string) {
 	w.t.Helper()
 	heard, mails := w.notices(l)
@@ -299,12 +299,12 @@ func TestRuntimeAlert(t *testing.T) {
 			w.end(y, run, "")
 			w.says(l, down)
 			w.advance(24 * time.Hour)
-			w.says(l) // what has ended is not late
+			w.says(l) // an ended run is not late
 		})
 	}
 }
 
-// TestStatusAlert: it has no state, so each start and each completion is told.
+// TestStatusAlert: it has no state, so it reports each start and each completion.
 func TestStatusAlert(t *testing.T) {
 	w, l := alerting(t)
 	for status, want := range map[string][]string{"started": {"+Sync Started"}, "completed": {"+Sync Completed"}} {
@@ -325,8 +325,8 @@ func TestStatusAlert(t *testing.T) {
 	}
 }
 
-// TestAlertsThatChange: an alert that is taken away, or becomes another one,
-// leaves nothing open, and no one is told.
+// TestAlertsThatChange: removing an alert, or changing it into another one,
+// leaves nothing open and notifies no one.
 func TestAlertsThatChange(t *testing.T) {
 	w, l := alerting(t)
 	id := w.alerted(alertOf(api.AlertFailure, "first_time", true, nil))
@@ -362,7 +362,7 @@ func TestAlertsThatChange(t *testing.T) {
 }
 
 // TestRecipients: the members with notifications and the further addresses,
-// each once whatever its case; everybody gets a mail of their own.
+// each once whatever its case; each gets a separate mail.
 func TestRecipients(t *testing.T) {
 	w, l := alerting(t)
 	id := w.alerted(alertOf(api.AlertFailure, "first_time", true, nil))

@@ -84,8 +84,8 @@ func TestMatrixAuditOfEachOperation(t *testing.T) {
 	}
 }
 
-// TestMatrixAuditOfLyingDestinations: what the simulator can do wrong is found where it
-// has lied, and is no lie of the service where it has said so.
+// TestMatrixAuditOfLyingDestinations: the audit finds the simulator's false
+// acknowledgements; an error that it reported is no fault of the service.
 func TestMatrixAuditOfLyingDestinations(t *testing.T) {
 	matrixtest.Long(t)
 	one := destsim.Trigger{Identifier: api.Raw("grace@example.com")}
@@ -222,8 +222,8 @@ func TestAuditBehindTheMark(t *testing.T) {
 	require.Contains(t, string(missing.Findings[0].Expected), "Behind")
 }
 
-// TestAuditOfHandledValues: an emulated application keeps what is there, and
-// stores the id of what a value refers to: that is no other value.
+// TestAuditOfHandledValues: an emulated application keeps existing values, and stores the id of
+// the record that a value refers to: that is no difference.
 func TestAuditOfHandledValues(t *testing.T) {
 	w := newSyncWorld(t)
 	crm := w.emulated("salesforce").id("data.id")
@@ -244,7 +244,7 @@ func TestAuditOfHandledValues(t *testing.T) {
 }
 
 // TestAuditOfTopics: the latest message of an identifier counts, or each message,
-// as the family of the sync says.
+// depending on the family of the sync.
 func TestAuditOfTopics(t *testing.T) {
 	for _, family := range []string{"mapRecords", "activateEvents"} {
 		t.Run(family, func(t *testing.T) {
@@ -266,7 +266,7 @@ func TestAuditOfTopics(t *testing.T) {
 }
 
 // TestAuditOfHooks: a hook that could hide a record is no proof, and no error
-// tells its address or its headers.
+// contains its address or headers.
 func TestAuditOfHooks(t *testing.T) {
 	w := newSyncWorld(t)
 	w.changeSource(threePeople)

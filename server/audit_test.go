@@ -43,7 +43,7 @@ func (w *syncWorld) batch(operation string, records ...map[string]any) {
 	}
 }
 
-// audits asks for an audit through the simulator's hook.
+// audits requests an audit through the simulator's hook.
 func (w *syncWorld) audits(id int64, changes map[string]any) *audit.Report {
 	w.t.Helper()
 	body := map[string]any{"sync_id": id, "readback": map[string]any{"url": w.dest0() + "/_control/readback"}}
@@ -72,8 +72,8 @@ func said(r *audit.Report) (list []string) {
 
 const threePeople = `INSERT INTO customers (id, email, name) VALUES (2, 'grace@example.com', 'Grace'), (3, 'alan@example.com', 'Alan')`
 
-// TestMatrixAuditNamesEachLie plants one lie after the other by hand, each in a world of
-// its own, and the audit names the record and the kind.
+// TestMatrixAuditNamesEachLie plants one false claim at a time, each in a separate
+// world, and the audit names the record and the kind.
 func TestMatrixAuditNamesEachLie(t *testing.T) {
 	matrixtest.Long(t)
 	grace := map[string]any{"email": "grace@example.com"}
@@ -224,8 +224,8 @@ func (w *syncWorld) failing(id int64, email string, deleted bool) {
 	}
 }
 
-// runsThrough is runs for a destination that has to be asked again: it waits on
-// the clock, which stands still until then, so that nothing is waited for in real time.
+// runsThrough is runs for a destination that needs a second call: it waits on the
+// simulated clock instead of real time.
 func (w *syncWorld) runsThrough(id int64) *answer {
 	w.t.Helper()
 	w.s.clock.Freeze(true)
@@ -237,8 +237,8 @@ func (w *syncWorld) runsThrough(id int64) *answer {
 	return ended
 }
 
-// briefly leaves out all cases but some where time is short (-race): what runs
-// side by side is the same in each.
+// briefly leaves out all cases but some where time is short (-race): the
+// concurrency is the same in each.
 func briefly(t *testing.T, some ...string) {
 	t.Helper()
 	_, name, _ := strings.Cut(t.Name(), "/")
@@ -260,8 +260,8 @@ func (w *syncWorld) tamper(id int64, change func(*store.SyncRun)) {
 	}))
 }
 
-// TestAuditOfFiles: rows of a file are told by their content and counted, when
-// they are appended and when the file is replaced.
+// TestAuditOfFiles: rows of a file are identified by their content and
+// counted, when they are appended and when the file is replaced.
 func TestAuditOfFiles(t *testing.T) {
 	for _, format := range []string{"csv", "jsonl"} {
 		for operation, strategy := range map[string]any{"append": nil, "mirror": "upload_and_swap"} {

@@ -93,8 +93,8 @@ func TestTokensDoNotExpire(t *testing.T) {
 	}
 }
 
-// TestRoles: what members of an organization may do depends on their role in
-// the workspace.
+// TestRoles: the permissions of an organization's members depend on their
+// role in the workspace.
 func TestRoles(t *testing.T) {
 	w := newWorld(t)
 	workspace := w.do("GET", "/workspaces", w.pat, nil).want(200).id("data.0.id")

@@ -59,7 +59,7 @@ func init() {
 	seam.Set = func(config any, seams func(*seam.Service) seam.Seams) { config.(*Config).seams = seams }
 }
 
-// seamed asks a test for what it changes; it may change the configuration, too.
+// seamed collects the hooks of a test, which may change the configuration, too.
 func (s *Server) seamed() seam.Seams {
 	if s.config.seams == nil {
 		return seam.Seams{}

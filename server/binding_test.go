@@ -244,9 +244,9 @@ func TestDataOfAnEarlierProgram(t *testing.T) {
 	}
 }
 
-// TestLedgerThatIsLost: files of the ledger that are gone, or of an earlier day, make
-// the next run a full sync that says so and what it does not know; what the logs name
-// is deleted all the same.
+// TestLedgerThatIsLost: if ledger files are missing or from an earlier day, the next
+// run is a full sync that reports this and what it does not know; it still deletes
+// what the logs name.
 func TestLedgerThatIsLost(t *testing.T) {
 	for name, c := range map[string]struct {
 		harm    func(w *inPlace)
@@ -297,8 +297,8 @@ func (w *inPlace) take(parts ...string) {
 	require.NoError(w.t, os.RemoveAll(w.path(append([]string{"ledger"}, parts...)...)))
 }
 
-// TestRestoreCutOff: a process that is killed while it restores leaves what no start
-// takes for whole.
+// TestRestoreCutOff: a process that is killed while it restores leaves files that no
+// start takes for whole.
 func TestRestoreCutOff(t *testing.T) {
 	w := newInPlace(t)
 	snapshot := w.control("GET", "/snapshot", nil).want(200).text
@@ -343,8 +343,8 @@ func unmark(t testing.TB, file string) {
 	require.NoError(t, s.Close())
 }
 
-// TestRecordsOfADamagedLog: the file of a log that was changed is said to be damaged, to
-// whoever asks for the records of its run, for one record, or for an audit.
+// TestRecordsOfADamagedLog: a changed log file is reported as damaged to requests for
+// the records of its run, for one record, and for an audit.
 func TestRecordsOfADamagedLog(t *testing.T) {
 	for name, spoil := range map[string]func(text []byte) []byte{
 		"flipped":   func(text []byte) []byte { text[len(text)-3] ^= 1; return text },
@@ -369,8 +369,8 @@ func TestRecordsOfADamagedLog(t *testing.T) {
 	}
 }
 
-// TestLedgerRemovedWhileServed: the run says it, and the next start finds a ledger that
-// belongs to its database.
+// TestLedgerRemovedWhileServed: the run reports it, and the next start finds a ledger
+// that belongs to its database.
 func TestLedgerRemovedWhileServed(t *testing.T) {
 	w := newInPlace(t)
 	entries, err := os.ReadDir(w.path("ledger"))

@@ -46,9 +46,9 @@ func (h *hostile) stored() int64 {
 	return int64(total)
 }
 
-// TestCancelAtEachStep: a cancelled run has failed with CANCELED wherever it
-// stood, what was acknowledged stays and is counted, and the next run sends the
-// rest and nothing twice.
+// TestCancelAtEachStep: a cancelled run has failed with CANCELED at any step,
+// acknowledged records stay and are counted, and the next run sends the rest
+// and nothing twice.
 func TestCancelAtEachStep(t *testing.T) {
 	for _, c := range []struct {
 		step    string

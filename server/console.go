@@ -66,12 +66,12 @@ func shownProblem(err error) error {
 		shown.Fields = append(shown.Fields, console.FieldProblem{Field: p.Field, Message: p.Message})
 	}
 	if len(shown.Fields) == 1 {
-		shown.Fields = nil // the message says it
+		shown.Fields = nil // the message includes it
 	}
 	return shown
 }
 
-// sentByConsole stands where a client has its token; the journal hides it.
+// sentByConsole replaces a client's token; the journal hides it.
 const sentByConsole = "Bearer sent-by-the-console"
 
 // send makes a request of the API as a client with the key of the workspace

@@ -112,7 +112,7 @@ func TestMatrixConsoleWalk(t *testing.T) {
 	// The list fills by itself, and the filter acts while one types.
 	w.do("GET", "/syncs", w.key, nil).want(200)
 	b.Do(chromedp.WaitVisible(`#x-req_000000000002`, chromedp.ByQuery))
-	// What comes in leaves the row that the keys are at marked.
+	// New rows leave the row with the keyboard focus marked.
 	b.Do(chromedp.KeyEvent("j"), chromedp.WaitVisible("#x-req_000000000002.at", chromedp.ByQuery))
 	w.do("GET", "/syncs", w.key, nil).want(200)
 	b.Do(chromedp.WaitVisible(`#x-req_000000000003`, chromedp.ByQuery))

@@ -162,7 +162,7 @@ func TestConsoleMailAndWebhooks(t *testing.T) {
 	v.send("/mailbox/empty").want(200).has("The mailbox is empty")
 }
 
-// TestConsoleWorld: what is here as a seed, a snapshot taken and restored.
+// TestConsoleWorld: export as a seed, and take and restore a snapshot.
 func TestConsoleWorld(t *testing.T) {
 	w := newWorld(t)
 	v := newVisitor(t, w.s)
@@ -178,7 +178,7 @@ func TestConsoleWorld(t *testing.T) {
 		require.NotContains(t, exported.Body.String(), token[1])
 	}
 	exported.has("first: true", "name: Acme", "label: Contacts", "replace-me", "sync_sequence")
-	// What is written is a seed: another service takes it.
+	// The export is a seed: another service takes it.
 	other := newWorld(t)
 	text := strings.Replace(exported.Body.String(), "type: snowflake\n", "type: snowflake\n            execute: CREATE TABLE LEADS (EMAIL TEXT, LAST_NAME TEXT, COMPANY TEXT);\n", 1)
 	other.control("POST", "/seed", text).want(201)
@@ -244,7 +244,7 @@ func TestConsoleTellsNoSecret(t *testing.T) {
 }
 
 // TestConsoleOfManyRequests: a page has its rows and no more, however many requests there
-// are; the oldest are forgotten beyond what is kept.
+// are; the oldest are forgotten beyond the limit.
 func TestConsoleOfManyRequests(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.Development = false })
 	const made = 12_000

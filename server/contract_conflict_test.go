@@ -38,8 +38,8 @@ func contractConflicts(w *world) {
 	conflictsOfInvitations(w, conflict)
 }
 
-// conflictOfUpdates changes a sync while an update of it asks the destination
-// for its objects, and deletes a destination that a new sync is checked against.
+// conflictOfUpdates changes a sync while an update of it fetches the destination's objects, and
+// deletes a destination that a new sync is checked against.
 func conflictOfUpdates(w *world, id int64, conflict conflicting) {
 	shown := w.do("GET", fmt.Sprintf("/syncs/%d", id), w.key, nil).want(200)
 	source, destination := shown.id("data.source_attributes.connection_id"), shown.id("data.destination_attributes.connection_id")

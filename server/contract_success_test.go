@@ -93,7 +93,7 @@ func successSources(w *world) int64 {
 	return id
 }
 
-// refresh starts a refresh, lets the clock settle, and asks for its status.
+// refresh starts a refresh, lets the clock settle, and fetches its status.
 func (w *world) refresh(start, status string) {
 	w.t.Helper()
 	key := w.do("POST", start, w.key, nil).want(200).id("refresh_key")

@@ -135,8 +135,8 @@ func (w *syncWorld) waitsFor(triggers map[string]any, changes map[string]any) in
 	return w.kept(body).id("data.id")
 }
 
-// fired says that a job has finished and gives the syncs that run, and those that
-// are paused.
+// fired reports a finished job and returns the syncs that run, and those that are
+// paused.
 func (w *syncWorld) fired(product string, job map[string]any) (run, paused []int64) {
 	w.t.Helper()
 	var answer struct {

@@ -96,7 +96,7 @@ func TestControlIndex(t *testing.T) {
 		seen[key] = true
 		path := strings.TrimPrefix(strings.NewReplacer("{id}", "987654", "{name}", "none").Replace(route.Path), "/_control")
 		if route.Path == "/_control/snapshot" || route.Path == "/_control/reset" {
-			continue // they do what they say
+			continue // they have their documented effect
 		}
 		a := w.control(route.Method, path, nil)
 		require.NotEqual(t, 405, a.code, key)
@@ -281,8 +281,8 @@ func TestControlFidelity(t *testing.T) {
 	require.EqualValues(t, 15, w.control("GET", "/fidelity?section=4.1", nil).want(200).id("total"))
 }
 
-// TestProfileIsGuarded: the handler that the program hands over stands behind
-// the guard of the other routes, and nowhere without one.
+// TestProfileIsGuarded: the program's handler is behind the guard of the
+// other routes, and absent without one.
 func TestProfileIsGuarded(t *testing.T) {
 	s := newWorld(t, func(c *Config) {
 		c.ControlToken = "control-token"

@@ -146,7 +146,7 @@ func TestRetentionOfWarehouses(t *testing.T) {
 	w.do("POST", "/sources", w.key, map[string]any{"connection": mysql}).want(http.StatusBadRequest)
 }
 
-// A refresh of columns sees what has changed, and one that fails says why.
+// A refresh of columns sees changes, and a failed one reports the reason.
 func TestRefreshedColumns(t *testing.T) {
 	for _, dialect := range []Dialect{DialectSpec, DialectLive} {
 		w := newWorld(t, func(c *Config) { c.Dialect = dialect })

@@ -23,8 +23,8 @@ import (
 	"github.com/destkit/destkit/server/internal/store"
 )
 
-// TestDeletedWhileAsked: a destination is deleted while it is asked for its objects.
-// That is no failure of the destination, nor of the service.
+// TestDeletedWhileAsked: a destination is deleted while its objects are fetched.
+// Neither the destination nor the service counts as failed.
 func TestDeletedWhileAsked(t *testing.T) {
 	w := newWorld(t)
 	source, kept := w.newSource(), w.newDestination()
@@ -42,7 +42,7 @@ func TestDeletedWhileAsked(t *testing.T) {
 		"refresh started": {200, "POST", "/destinations/%d/refresh_objects", nil},
 	} {
 		id := w.newDestination()
-		w.control("POST", "/clock", map[string]any{"advance": "2h"}).want(200) // what is known of it is old
+		w.control("POST", "/clock", map[string]any{"advance": "2h"}).want(200) // the cached objects are old
 		path, body := tc.path, any(nil)
 		if tc.body != nil {
 			body = tc.body(id)
@@ -61,12 +61,12 @@ func TestDeletedWhileAsked(t *testing.T) {
 	}
 }
 
-// TestReplacedWhileAsked: a restore waits for the call that asks a destination. Where the
-// destination takes too long, the call is told to come again.
+// TestReplacedWhileAsked: a restore waits for the call to a destination. If the
+// destination takes too long, the client gets a request to retry.
 func TestReplacedWhileAsked(t *testing.T) {
 	w := newWorld(t)
 	path := fmt.Sprintf("/destinations/%d/objects", w.newDestination())
-	w.control("POST", "/clock", map[string]any{"advance": "2h"}).want(200) // what is known of it is old
+	w.control("POST", "/clock", map[string]any{"advance": "2h"}).want(200) // the cached objects are old
 	var before bytes.Buffer
 	require.NoError(t, w.s.Snapshot(t.Context(), &before))
 	restoring := func(answer func(restored <-chan error)) (restored chan error) {
@@ -97,7 +97,7 @@ func TestReplacedWhileAsked(t *testing.T) {
 	w.do("GET", path, w.key, nil).want(200)
 }
 
-// TestGoneIsAConflict: what the store says of a reference to nothing is no failure of
+// TestGoneIsAConflict: a dangling reference that the store reports is no failure of
 // the service.
 func TestGoneIsAConflict(t *testing.T) {
 	w := newWorld(t)
@@ -123,10 +123,10 @@ func TestGoneIsAConflict(t *testing.T) {
 	require.EqualError(t, err, "undone")
 }
 
-// TestCallersThatGoAway: many at once take snapshots, restore,
-// reset, seed, settle, advance and set the clock, start and cancel runs, and go away at
-// any step. Afterwards nothing is held, no run is working, what runs
-// next completes, and the audit finds nothing.
+// TestCallersThatGoAway: many at once take snapshots, restore, reset, seed, settle,
+// advance and set the clock, start and cancel runs, and go away at any step. Afterwards
+// nothing is held, no run is working, the next runs complete, and the audit finds
+// nothing.
 func TestCallersThatGoAway(t *testing.T) {
 	for name, where := range map[string]func(*Config){"in memory": func(*Config) {}, "in a directory": inDir(t)} {
 		t.Run(name, func(t *testing.T) {
@@ -183,9 +183,9 @@ func TestCallersThatGoAway(t *testing.T) {
 	}
 }
 
-// TestSwapsUnderLoad: the state is taken, put back and reset while 100 clients call and 20
-// runs work. No call fails on the service's side but with a 503 that says when to come
-// again, every run that a snapshot has seen comes to its end, and the audit is clean.
+// TestSwapsUnderLoad: the state is saved, restored and reset while 100 clients call and 20
+// runs work. No call fails on the service's side except with a 503 and Retry-After, every
+// run in a snapshot ends, and the audit is clean.
 func TestSwapsUnderLoad(t *testing.T) {
 	matrixtest.Long(t)
 	const clients, syncs, swaps = 100, 20, 3

@@ -20,7 +20,7 @@ func dataset(source int64, name, query string) map[string]any {
 	return map[string]any{"name": name, "type": "sql", "source_id": source, "query": query}
 }
 
-// A new name leaves the identifier; a new query is asked for its columns.
+// A new name leaves the identifier; the columns of a new query are read.
 func TestDataset(t *testing.T) {
 	w := newWorld(t)
 	id := w.newSource()

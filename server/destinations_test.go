@@ -31,8 +31,8 @@ func (w *world) emulated(typ string) *answer {
 	return a
 }
 
-// TestUpdateOnlyProperties: what the specification shows in the reply of an
-// update is shown there only, and everywhere in the live dialect (spec 2.2, 2.3).
+// TestUpdateOnlyProperties: properties that the specification has in the reply of an update are
+// shown there only, and everywhere in the live dialect (spec 2.2, 2.3).
 func TestUpdateOnlyProperties(t *testing.T) {
 	inBothDialects(t, func(t *testing.T, live bool, change func(*Config)) {
 		w := newWorld(t, change)
@@ -49,7 +49,7 @@ func TestUpdateOnlyProperties(t *testing.T) {
 }
 
 // TestPlanningGoesThroughTheCache: objects come from real calls, are kept, and
-// are asked for again when they are old or a client wants it (spec 4.2).
+// are fetched again when they are old or a client wants it (spec 4.2).
 func TestPlanningGoesThroughTheCache(t *testing.T) {
 	proves(t, "F-4.2-01", "F-4.2-04")
 	w := newWorld(t)

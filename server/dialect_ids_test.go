@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// inBothDialects runs a test in each; live says which one it is.
+// inBothDialects runs a test in each; live reports which one it is.
 func inBothDialects(t *testing.T, test func(t *testing.T, live bool, change func(*Config))) {
 	t.Helper()
 	for _, dialect := range []Dialect{DialectSpec, DialectLive} {
@@ -109,8 +109,8 @@ func TestIDsAsTextAreDigits(t *testing.T) {
 	})
 }
 
-// TestIDsAsTextChangeNothingElse: what stands beside such an id arrives as it was
-// sent, and the journal keeps what was sent.
+// TestIDsAsTextChangeNothingElse: values next to such an id arrive as sent, and
+// the journal keeps what was sent.
 func TestIDsAsTextChangeNothingElse(t *testing.T) {
 	w := newSyncWorld(t, func(c *Config) { c.Dialect = DialectLive })
 	body := w.body(map[string]any{
@@ -127,7 +127,7 @@ func TestIDsAsTextChangeNothingElse(t *testing.T) {
 	kept := w.control("GET", "/journal/requests?operation=createSync", nil).want(200)
 	require.Equal(t, fmt.Sprint(w.dest), kept.at("entries.0.request.destination_attributes.connection_id"))
 
-	// A second problem is still told, and an unknown field still ignored.
+	// A second problem is still reported, an unknown field still ignored.
 	wrong := maps.Clone(body)
 	wrong["operation"], wrong["colour"] = "replace", "red"
 	a := w.do("POST", "/syncs", w.key, wrong).want(400)

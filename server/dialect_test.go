@@ -64,15 +64,15 @@ func TestSchedulePlaceholders(t *testing.T) {
 		updated := w.do("PATCH", path, w.key, w.body(weekly)).want(200)
 		check(updated, "data", want)
 		check(w.do("GET", path, w.key, nil).want(200), "data", want)
-		// What was read can be sent back, and changes nothing.
+		// A client can send back a reply without changing anything.
 		echoed := w.do("PATCH", path, w.key, updated.at("data")).want(200)
 		check(echoed, "data", want)
 		require.Empty(t, echoed.header.Get("Warning"))
 	})
 }
 
-// TestObjectsOfADestinationThatIsDown: that is not the caller's fault, and what
-// was known before is shown as it was.
+// TestObjectsOfADestinationThatIsDown: that is not the caller's fault, and the
+// cached objects are shown.
 func TestObjectsOfADestinationThatIsDown(t *testing.T) {
 	inBothDialects(t, func(t *testing.T, _ bool, change func(*Config)) {
 		w := newWorld(t, change)
@@ -125,8 +125,8 @@ func TestMessagesNameAllProblems(t *testing.T) {
 	})
 }
 
-// TestUpdateNeedsIdentifierOnly: what a record is created with it has when it is
-// updated.
+// TestUpdateNeedsIdentifierOnly: an updated record has its fields since its
+// creation.
 func TestUpdateNeedsIdentifierOnly(t *testing.T) {
 	inBothDialects(t, func(t *testing.T, live bool, change func(*Config)) {
 		w := newSyncWorld(t, change)
@@ -156,7 +156,7 @@ var runNumbers = []string{
 	"records_processed", "records_updated", "records_failed", "records_invalid",
 }
 
-// TestRunsOfBothDialects: what a failed and a triggered run show.
+// TestRunsOfBothDialects: the replies for a failed and a triggered run.
 func TestRunsOfBothDialects(t *testing.T) {
 	inBothDialects(t, func(t *testing.T, live bool, change func(*Config)) {
 		w := newSyncWorld(t, change)
@@ -206,8 +206,8 @@ func TestCancelledRunsShowTheirEnd(t *testing.T) {
 	})
 }
 
-// TestEngineOfAnyType: a client that asks for the advanced engine everywhere gets
-// it back, and is told where there is none.
+// TestEngineOfAnyType: a client that requests the advanced engine everywhere gets
+// it back, and gets a warning where there is none.
 func TestEngineOfAnyType(t *testing.T) {
 	inBothDialects(t, func(t *testing.T, live bool, change func(*Config)) {
 		w := newSyncWorld(t, change)

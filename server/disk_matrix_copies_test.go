@@ -162,8 +162,8 @@ func errorAfter(err error) io.Reader {
 	return iotest.ErrReader(err)
 }
 
-// restores asserts that a harmed copy is refused, or where mayAccept says so that every
-// value in it is as it was.
+// restores asserts that a damaged copy is refused or, with mayAccept, that every value
+// in it is unchanged.
 func (w *diskWorld) restores(operation string, from io.Reader, mayAccept bool) {
 	w.t.Helper()
 	got := w.takes(operation, from)

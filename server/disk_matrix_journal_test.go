@@ -14,8 +14,8 @@ import (
 	"github.com/destkit/destkit/server/api"
 )
 
-// journalCells harm the journal of a file that rows are appended to: two slots beside
-// it, of which one says what the last batch did.
+// journalCells damage the journal of a file that rows are appended to: two slots next
+// to the file, one of which records the last batch.
 func journalCells() (cells []diskCellOfService) {
 	harms := append(damagedCopy()[2:4], flipped(0), flipped(8),
 		diskHarm{"emptied", func([]byte, []byte) []byte { return []byte{} }},

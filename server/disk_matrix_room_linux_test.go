@@ -149,7 +149,7 @@ func readOnlyCells() []diskCellOfService {
 	}
 }
 
-// smallDisk is a folder of its own with so many bytes, where the test may mount one.
+// smallDisk mounts a separate folder of that many bytes, if the test may mount.
 func smallDisk(t *testing.T, options string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -174,8 +174,8 @@ func fill(t *testing.T, disk string) (free func()) {
 	return func() { require.NoError(t, os.Remove(file)) }
 }
 
-// TestSmallDisk: a real disk without room is told by readiness and by every change,
-// nothing that was acknowledged is lost, and with room everything goes on.
+// TestSmallDisk: readiness and every change report a full disk, no acknowledged
+// write is lost, and work goes on once there is room.
 func TestSmallDisk(t *testing.T) {
 	disk := smallDisk(t, "size=8m")
 	w := newSyncWorld(t, func(c *Config) { c.Dir, c.MasterKey = filepath.Join(disk, "data"), bytes.Repeat([]byte{7}, 32) })
@@ -213,7 +213,7 @@ func TestSmallDisk(t *testing.T) {
 	require.Equal(t, [7]int64{2, 1, 0, 0, 1, 1, 0}, w.oneRun(id).counts())
 }
 
-// TestReadOnlyDisk: a disk that became read-only, as after an error of its own, is told.
+// TestReadOnlyDisk: a disk that became read-only, as after a disk error, is reported.
 func TestReadOnlyDisk(t *testing.T) {
 	disk := smallDisk(t, "size=8m")
 	w := newSyncWorld(t, func(c *Config) { c.Dir, c.MasterKey = filepath.Join(disk, "data"), bytes.Repeat([]byte{7}, 32) })

@@ -2,5 +2,5 @@
 
 package server
 
-// roomCells need a disk of their own, which other systems do not give to a test.
+// roomCells need a separate disk, which other systems do not give to a test.
 func roomCells() []diskCellOfService { return nil }

@@ -48,8 +48,8 @@ func (c diskCellOfService) line() string {
 	return fmt.Sprintf("| %s | %s | %s | %s |", c.file, c.harm, c.operation, c.outcome)
 }
 
-// TestDiskMatrixOfTheService harms what the service keeps beside the ledger: each harm is
-// refused or recovered from, and said.
+// TestDiskMatrixOfTheService damages the service's files other than the ledger: each
+// damage is refused or recovered from, and reported.
 func TestDiskMatrixOfTheService(t *testing.T) {
 	matrixtest.NotShort(t)
 	var cells []diskCellOfService
@@ -104,7 +104,7 @@ func newDiskWorldIn(t *testing.T, operation, folder string) *diskWorld {
 	t.Helper()
 	dir := filepath.Join(folder, "data")
 	w := &diskWorld{inPlace: &inPlace{newSyncWorld(t, func(c *Config) { c.Dir, c.MasterKey = dir, bytes.Repeat([]byte{7}, 32) }), dir, 0}}
-	if operation == "update" { // it changes what is there, and adds nothing
+	if operation == "update" { // it changes existing rows, and adds nothing
 		w.batch(rpc.OperationInsert, map[string]any{"email": "ada@example.com", "last_name": "x"}, map[string]any{"email": "grace@example.com", "last_name": "x"},
 			map[string]any{"email": "alan@example.com", "last_name": "x"}, map[string]any{"email": "mary@example.com", "last_name": "x"})
 	}
@@ -149,7 +149,7 @@ func (w *diskWorld) refusedStart(says string) {
 	require.ErrorContains(w.t, err, w.dir)
 	after := files(w.t, w.dir)
 	for path, text := range before {
-		if strings.HasSuffix(path, "-shm") { // SQLite makes it anew
+		if strings.HasSuffix(path, "-shm") { // SQLite creates it again
 			continue
 		}
 		now, there := after[path]

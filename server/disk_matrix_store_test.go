@@ -54,10 +54,10 @@ func damagedCopy() []diskHarm {
 	return harms
 }
 
-// earlierDatabase is what a start says of a database that knows less than the ledger.
+// earlierDatabase is the error of a start whose database is older than the ledger.
 const earlierDatabase = "which the database does not know: the database is gone, of another installation or of an earlier day; put back the destkit.db that goes with it"
 
-// refusedWith is the outcome of a start that says so.
+// refusedWith is the outcome of a start that fails with this text.
 func refusedWith(says string) string {
 	if says == earlierDatabase {
 		return "refused: the ledger has a run, " + says
@@ -243,8 +243,8 @@ func logCells() (cells []diskCellOfService) {
 	return cells
 }
 
-// servedCells harm the database under a service that works: whoever meets the damage is
-// told, and the checksum of the stop does not vouch for it.
+// servedCells damage the database under a running service: whoever meets the damage
+// gets an error, and the checksum of the stop does not vouch for it.
 func servedCells() (cells []diskCellOfService) {
 	for _, operation := range []string{"a read of the API", "a write of the API", "a sync run", "snapshot", "backup"} {
 		cells = append(cells, diskCellOfService{"destkit.db", "overwritten while it is served", operation, "refused: 500, the service's database is damaged; start it from a backup", func(t *testing.T) {
@@ -255,7 +255,7 @@ func servedCells() (cells []diskCellOfService) {
 			said := 0
 			tell := func(a *answer, good int) {
 				if a.code == good {
-					return // what it needs was in memory
+					return // its data was in memory
 				}
 				require.Equal(t, http.StatusInternalServerError, a.code, string(a.text))
 				require.Contains(t, string(a.text), "the service's database is damaged; start it from a backup")
@@ -267,7 +267,7 @@ func servedCells() (cells []diskCellOfService) {
 				}
 				switch operation {
 				case "a read of the API":
-					w.do("POST", "/workspaces", w.pat, map[string]any{"name": fmt.Sprint("Later ", i)}) // readers look anew
+					w.do("POST", "/workspaces", w.pat, map[string]any{"name": fmt.Sprint("Later ", i)}) // readers look again
 					for _, path := range []string{"/users", "/invitations"} {
 						tell(w.do("GET", path, w.pat, nil), 200)
 					}

@@ -46,14 +46,14 @@ func (c Clock) Resume(ctx context.Context) error {
 	return nil
 }
 
-// Set sets the clock to a moment of the years 1970 to 9999. What is overdue then runs.
+// Set sets the clock to a moment of the years 1970 to 9999. Overdue work then runs.
 func (c Clock) Set(ctx context.Context, to time.Time) error {
 	return c.s.timing.Set(ctx, to)
 }
 
-// Fault is one thing that goes wrong on purpose in front of the API, Trigger says which
-// calls it strikes, RetryAfter what a refused client is told, and ArmedFault is one in
-// force with what has become of it.
+// Fault is one injected failure of the API, Trigger selects the calls it strikes,
+// RetryAfter is the value that a refused client gets, and ArmedFault is one in force
+// with its hits.
 type (
 	Fault      = faults.Fault
 	Trigger    = faults.Trigger
@@ -107,11 +107,11 @@ func (f Faults) Clear(ctx context.Context) (gone []ArmedFault, err error) {
 	return gone, err
 }
 
-// Unfired lists the faults that never struck and still stand: a test that
-// relies on one of them has tested nothing.
+// Unfired lists the faults that never struck and are still armed: a test
+// that relies on one of them has tested nothing.
 func (f Faults) Unfired() []ArmedFault { return f.s.faults.Unfired() }
 
-// JournalFilter says which entries of a journal are listed; its zero value lists the
+// JournalFilter selects the listed entries of a journal; its zero value lists the
 // first 1,000. JournalRequest is a request of the API, JournalCall a call of a
 // destination, both without secrets.
 type (
@@ -150,6 +150,5 @@ func (j Journal) Clear(ctx context.Context) error {
 }
 
 // Reset takes the service back to its first organization, as after its first start:
-// runs are stopped where they stand, journals, faults and mailbox are emptied, and the
-// clock runs on.
+// runs are stopped, journals, faults and mailbox are emptied, and the clock runs on.
 func (s *Server) Reset(ctx context.Context) error { return s.snapshots.Reset(ctx) }

@@ -78,7 +78,7 @@ func (w *world) look(id int64) string {
 }
 
 // TestPlanShowsWhatARunWouldDo: counts, a sample of each action and the reasons of
-// what is refused; nothing is sent and nothing is stored.
+// refusals; nothing is sent and nothing is stored.
 func TestPlanShowsWhatARunWouldDo(t *testing.T) {
 	w := newSyncWorld(t)
 	w.changeSource(`INSERT INTO customers (id, email, name) VALUES (2, 'grace@example.com', 'Grace'), (3, 'alan@example.com', 'Alan')`)
@@ -118,7 +118,7 @@ func TestPlanShowsWhatARunWouldDo(t *testing.T) {
 	require.Equal(t, w.plan(id, nil).want(200).at("failure.error_code"), w.runs(id).at("data.error_code"))
 }
 
-// TestPlanRefusals: what cannot be planned says why.
+// TestPlanRefusals: a refused plan reports why.
 func TestPlanRefusals(t *testing.T) {
 	w := newSyncWorld(t)
 	id := w.kept(nil).id("data.id")
@@ -138,7 +138,7 @@ func TestPlanRefusals(t *testing.T) {
 	w.plan(id, nil).want(200)
 }
 
-// TestPlanOfAnotherURL: everything would be sent again, and the answer says why.
+// TestPlanOfAnotherURL: everything would be sent again, and the answer reports why.
 func TestPlanOfAnotherURL(t *testing.T) {
 	w := newSyncWorld(t)
 	id := w.kept(nil).id("data.id")
@@ -151,11 +151,11 @@ func TestPlanOfAnotherURL(t *testing.T) {
 	w.runs(id)
 }
 
-// TestPlanAndARunInBetween: what was read before a run and after it is no plan.
+// TestPlanAndARunInBetween: data read partly before a run and partly after it is no plan.
 func TestPlanAndARunInBetween(t *testing.T) {
 	w := newSyncWorld(t)
 	id := w.kept(nil).id("data.id")
-	w.control("POST", "/clock", map[string]any{"advance": "1h"}).want(200) // what is kept of the destination is old
+	w.control("POST", "/clock", map[string]any{"advance": "1h"}).want(200) // the cached objects of the destination are old
 	reached, release := w.hold()
 	planned := make(chan *answer)
 	go func() { planned <- w.plan(id, nil) }()

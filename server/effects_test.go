@@ -51,7 +51,7 @@ func TestObjectsOfAnyName(t *testing.T) {
 		require.Equal(t, 1, total, name)
 		require.Empty(t, said(y.audits(id, nil)))
 	}
-	// What a path would mean without the escapes is nothing, or another object.
+	// Without the escapes the path would mean nothing, or another object.
 	w.do("GET", fmt.Sprintf("/destinations/%d/objects/no%%2Fsuch", y.dest), w.key, nil).want(404)
 }
 
@@ -144,7 +144,7 @@ func TestNewSecretOfAURL(t *testing.T) {
 	require.False(t, full())
 }
 
-// TestLiveOnAStreamingDatabase: a live sync of a streaming database sends what comes,
+// TestLiveOnAStreamingDatabase: a live sync of a streaming database sends new rows,
 // with event-based activation and without (spec 2.6).
 func TestLiveOnAStreamingDatabase(t *testing.T) {
 	for _, family := range []any{nil, "activateEvents"} {
@@ -182,9 +182,9 @@ func TestLiveOnAStreamingDatabase(t *testing.T) {
 	}
 }
 
-// TestHandledMappings: what a mapping says beside its value is done at the destination.
-// A lookup writes the id of the record that a value names, a list grows, a value that
-// is there stays, and a field is created with the type that it is given (spec 2.7).
+// TestHandledMappings: the destination applies the options of a mapping as well as its
+// value. A lookup writes the id of the record that a value names, a list grows, an
+// existing value stays, and a field is created with the given type (spec 2.7).
 func TestHandledMappings(t *testing.T) {
 	w := newSyncWorld(t)
 	crm := w.emulated("salesforce").id("data.id")
@@ -230,8 +230,8 @@ func TestHandledMappings(t *testing.T) {
 	require.Contains(t, string(records.text), `no record of \"Account\" has this External_ID__c`)
 }
 
-// TestIgnoredKeys: what a client sends back as it was shown, or repeats beside its
-// place, changes nothing.
+// TestIgnoredKeys: a value that a client sends back as shown, or repeats next to
+// its place, changes nothing.
 func TestIgnoredKeys(t *testing.T) {
 	w := newSyncWorld(t)
 	body := customDestination(w.destination())

@@ -114,8 +114,8 @@ func allProperties(more map[string]any) map[string]any {
 	return out
 }
 
-// run runs the sync, and gives how it ended: the status or the error code, whether it
-// was a full sync, and the changes of columns with what was made of them.
+// run runs the sync, and returns its outcome: the status or the error code, whether
+// it was a full sync, and the changes of columns with their handling.
 func (s *schemaWorld) run() (ended *answer, changes []string) {
 	s.t.Helper()
 	ended = s.runs(s.sync)
@@ -267,8 +267,8 @@ func TestSchemaIgnored(t *testing.T) {
 	})
 }
 
-// TestSchemaPauses: every change pauses the sync, sends nothing, and is told, also
-// where no alert is set up; letting it go on accepts the columns.
+// TestSchemaPauses: every change pauses the sync, sends nothing, and is reported,
+// even without an alert; resuming accepts the columns.
 func TestSchemaPauses(t *testing.T) {
 	eachTable(t, func(t *testing.T, open func(*world) *changingTable) {
 		s := newSchemaWorld(t, open, allProperties(map[string]any{"schema_change_policy": "pause", "alert_attributes": []any{}}))

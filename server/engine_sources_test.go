@@ -26,13 +26,13 @@ type customer struct {
 	Name  string `parquet:"name"`
 }
 
-// origin is a real source: what it holds can be replaced.
+// origin is a real source: its content can be replaced.
 type origin struct {
 	connection, object map[string]any
 	put                func(rows []customer)
 }
 
-// postgresOrigin is a table in a database of its own.
+// postgresOrigin is a table in its own database.
 func postgresOrigin(w *world) (o origin, exec func(sql string)) {
 	t := w.t
 	server := testkit.StartPostgres(t)
@@ -68,7 +68,7 @@ func postgresOrigin(w *world) (o origin, exec func(sql string)) {
 	return o, exec
 }
 
-// parquetOrigin is a file, which is written anew.
+// parquetOrigin is a file, which is rewritten.
 func parquetOrigin(w *world) (o origin) {
 	t := w.t
 	file := filepath.Join(w.t.(interface{ TempDir() string }).TempDir(), "customers.parquet")
@@ -120,7 +120,7 @@ func expected(rows ...[]customer) map[string]string {
 }
 
 // TestMainJobFromEachSource: a first run sends all, a second nothing, a third
-// what has changed, and a mirror removes what is gone, from every kind of source
+// the changes, and a mirror removes missing rows, from every kind of source
 // (spec 1, 2.9).
 func TestMainJobFromEachSource(t *testing.T) {
 	const n = 5000

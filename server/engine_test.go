@@ -15,8 +15,8 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/executor"
 )
 
-// runs triggers a sync, waits until everything is quiet, and gives its run. What the
-// dry run before it said must come true.
+// runs triggers a sync, waits until everything is quiet, and returns its run. The
+// prediction of the dry run before it must be right.
 func (w *world) runs(id int64) *answer {
 	w.t.Helper()
 	dry := w.control("POST", fmt.Sprintf("/syncs/%d/plan", id), `{"limit":2}`)
@@ -65,8 +65,8 @@ func TestFollowersComeWithTheEnd(t *testing.T) {
 	}))
 }
 
-// TestSnapshotKeepsTheBooks: a restored world knows what was sent, and a sync
-// that is deleted leaves nothing.
+// TestSnapshotKeepsTheBooks: a restored world knows the sent records, and a
+// sync that is deleted leaves nothing.
 func TestSnapshotKeepsTheBooks(t *testing.T) {
 	w := newSyncWorld(t)
 	id := w.kept(nil).id("data.id")
@@ -125,8 +125,8 @@ func TestRunsAreTold(t *testing.T) {
 	require.Contains(t, string(w.control("GET", "/mailbox", nil).want(200).text), "owner@example.com")
 }
 
-// TestResetEndsRuns: a reset waits neither for a destination that hangs, nor for time that
-// stands still, nor for what is at work elsewhere.
+// TestResetEndsRuns: a reset waits neither for a destination that hangs, nor for a stopped
+// clock, nor for other work.
 func TestResetEndsRuns(t *testing.T) {
 	w := newSyncWorld(t, func(c *Config) { c.grace = time.Millisecond })
 	id := w.kept(nil).id("data.id")
@@ -144,7 +144,7 @@ func TestResetEndsRuns(t *testing.T) {
 }
 
 // TestEndIsRecordedOnce: the end of a run may be committed without an answer, and is
-// then recorded again: what follows from it follows once.
+// then recorded again: its consequences happen once.
 func TestEndIsRecordedOnce(t *testing.T) {
 	w := newSyncWorld(t)
 	parent := w.kept(nil).id("data.id")
@@ -258,7 +258,7 @@ func TestMappingsFollowColumns(t *testing.T) {
 	require.Equal(t, true, run.at("data.full_sync"), string(run.text))
 	require.Contains(t, w.mapped(id), "city > city")
 
-	// What a client sends back as it was shown goes on following the source.
+	// A configuration that a client sends back unchanged goes on following the source.
 	shown := w.do("GET", fmt.Sprintf("/syncs/%d", id), w.key, nil).want(200).at("data").(map[string]any)
 	for _, name := range []string{"id", "status", "created_at", "updated_at"} {
 		delete(shown, name)
@@ -269,9 +269,8 @@ func TestMappingsFollowColumns(t *testing.T) {
 	require.Equal(t, before, w.mapped(id))
 }
 
-// TestProgressIsStoredTogether: where 20 runs stand is stored in one change, no run
-// waits for the writer of the store meanwhile, and the counters at the end are those of
-// the end.
+// TestProgressIsStoredTogether: the progress of 20 runs is stored in one change, no run
+// waits for the writer of the store meanwhile, and the final counters are correct.
 func TestProgressIsStoredTogether(t *testing.T) {
 	const runs = 20
 	w := newSyncWorld(t)

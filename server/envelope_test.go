@@ -89,8 +89,8 @@ func switchNames() map[string]bool {
 	return names
 }
 
-// TestDialects: every switch of the code stands in the document and the other
-// way round, and the partial update is one of them.
+// TestDialects: code and document have the same switches, and the partial
+// update is one of them.
 func TestDialects(t *testing.T) {
 	documented := map[string]bool{}
 	for _, difference := range openapi.Differences() {
@@ -119,7 +119,7 @@ func TestDialects(t *testing.T) {
 	require.IsType(t, "", types.at("data.0.configuration_fields.fields.0.rules"))
 }
 
-// TestHEADAndUnusualRequests: what net/http makes of them is still JSON.
+// TestHEADAndUnusualRequests: net/http's answers to them are still JSON.
 func TestHEADAndUnusualRequests(t *testing.T) {
 	w := newWorld(t)
 	head := httptest.NewRequest(http.MethodHead, api.BasePath+"/syncs", nil)

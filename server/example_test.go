@@ -13,7 +13,7 @@ import (
 	"github.com/destkit/destkit/server"
 )
 
-// A client under test talks to a service of its own: a process is not needed.
+// A client under test talks to its own service, without a process.
 func Example() {
 	service, err := server.New(context.Background(), server.Config{})
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/destkit/destkit/server/api"
 )
 
-// explains asks for one record of the latest run of a sync.
+// explains requests one record of the latest run of a sync.
 func (w *syncWorld) explains(id int64, identifier string) *answer {
 	w.t.Helper()
 	return w.control("GET", fmt.Sprintf("/explain?sync_id=%d&identifier=%s", id, url.QueryEscape(identifier)), nil).want(200)
@@ -87,8 +87,8 @@ func TestExplainARecordsWay(t *testing.T) {
 	require.Contains(t, a.at("reason"), "full sync")
 }
 
-// TestExplainWhatFails tells every call of a record that the destination does not
-// take, and when it is sent again.
+// TestExplainWhatFails lists every call of a refused record, and when it is sent
+// again.
 func TestExplainWhatFails(t *testing.T) {
 	w := newSyncWorld(t)
 	w.standsAt("2026-12-01T08:30:00Z") // far from the hour that the schedule waits for
@@ -147,8 +147,8 @@ func TestExplainSkipped(t *testing.T) {
 	require.Empty(t, a.at("attempts"))
 }
 
-// TestExplainNothing: what is not there is a clear 404, and a question that says
-// too little or too much a 400.
+// TestExplainNothing: a missing thing is a clear 404, and a query with too few
+// or too many parameters a 400.
 func TestExplainNothing(t *testing.T) {
 	w := newSyncWorld(t)
 	id := w.kept(nil).id("data.id")

@@ -20,13 +20,13 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/destination/catalogue"
 )
 
-// This file is what the package exports of its parts: how they work is told there.
+// This file is what the package exports of its parts, which hold the documentation.
 
 // Seeded is what a seed made, by the names in it. Tokens are shown once.
 type Seeded = controlapi.Seeded
 
 // CheckSeed reports whether a seed can be read at all, before there is a service to
-// put it into. What the API makes of its entries only Seed finds out.
+// put it into. Only Seed checks the entries against the API.
 func CheckSeed(file string, src []byte) error { return seed.Check(file, src) }
 
 // Seed makes everything in a seed or, on an error, nothing, as who runs the service does
@@ -37,7 +37,7 @@ func (s *Server) Seed(ctx context.Context, file string, src []byte) (*Seeded, er
 	return s.seeds.Seed(ctx, file, src)
 }
 
-// Dialect says whom the service resembles where its two authorities differ.
+// Dialect selects whom the service resembles where its two authorities differ.
 type Dialect string
 
 // DialectSpec follows the specification to the letter, DialectLive what real
@@ -58,7 +58,7 @@ func (d Dialect) switched() (call.Switches, error) {
 	return call.Switches{}, fmt.Errorf("choose dialect: %q is neither %s nor %s", string(d), DialectSpec, DialectLive)
 }
 
-// What keeps the records of emulated destination types (Config.Emulate): the
+// Stores for the records of emulated destination types (Config.Emulate): the
 // service describes the objects of a type and gets a store that answers the custom
 // destination protocol.
 type (
@@ -79,7 +79,7 @@ const (
 	DefaultSMTPTimeout = lifecycle.DefaultSMTPTimeout
 )
 
-// DryRunRequest says what to plan, and DryRun is what the next run of a sync would do.
+// DryRunRequest selects what to plan, and DryRun is what the next run of a sync would do.
 type (
 	DryRunRequest = inspect.DryRunRequest
 	DryRun        = controlapi.DryRun
@@ -93,30 +93,30 @@ type (
 	ExplainedExchange = controlapi.ExplainedExchange
 )
 
-// AuditRequest says what to audit and how the destination is read.
+// AuditRequest selects what to audit and how the destination is read.
 type (
 	AuditRequest = inspect.AuditRequest
 	AuditHook    = inspect.AuditHook
 )
 
-// DryRun tells what the next run of a sync would do, by the code of a run. Nothing is
-// sent and nothing is written, but for the kept objects of the destination, which are
-// asked for again when they are old, as any reading of them does. A sync with an
-// active run is refused: what that sends is known only at its end.
+// DryRun reports what the next run of a sync would do, using the code of a run. It
+// sends and writes nothing, but fetches the cached objects of the destination again
+// when they are old, as any reader does. It refuses a sync with an active run: what
+// that sends is known only at its end.
 func (s *Server) DryRun(ctx context.Context, id int64, q DryRunRequest) (*DryRun, error) {
 	return s.inspect.DryRun(ctx, id, q)
 }
 
-// Explain tells one record's way through a run; with runID 0 through the latest
-// run of the sync. identifier is JSON text or plain text.
+// Explain reports one record's way through a run; with runID 0 through the
+// latest run of the sync. identifier is JSON text or plain text.
 func (s *Server) Explain(ctx context.Context, syncID, runID int64, identifier string) (*Explained, error) {
 	return s.inspect.Explain(ctx, syncID, runID, identifier)
 }
 
 // Audit reads what the destination of a sync has stored and holds it against
-// the ledger and the source. Nothing is changed. A sync
-// that is not there, a request that is wrong, a source or a hook that cannot be
-// read are errors; what is wrong with records is in the report.
+// the ledger and the source. Nothing is changed. A sync that is not there, a
+// request that is wrong, a source or a hook that cannot be read are errors;
+// wrong records are in the report.
 func (s *Server) Audit(ctx context.Context, q AuditRequest) (*audit.Report, error) {
 	return s.inspect.Audit(ctx, q)
 }
@@ -134,13 +134,13 @@ var (
 	ErrDamaged  = store.ErrDamaged
 	// ErrLedger refuses to start on a ledger that is not that of the database.
 	ErrLedger = binding.ErrLedger
-	// ErrUnfit says that the directory, the backup or the file to write has to be another
-	// one: a newer version made the data, or a file is not a backup.
+	// ErrUnfit means that the directory, the backup or the file to write has to be
+	// another one: a newer version made the data, or a file is not a backup.
 	ErrUnfit = store.ErrUnfit
 )
 
-// InUseError says that another process works on the directory; Owner is what it said
-// of itself.
+// InUseError means that another process works on the directory; Owner is how that
+// process describes itself.
 type InUseError = store.OwnedError
 
 // SealedPrefix begins a secret that was sealed for a log.
@@ -150,7 +150,7 @@ const SealedPrefix = store.SealedPrefix
 // has it open.
 type Maintenance = maintenance.Maintenance
 
-// TokenRequest says whose token is made, MissingError that there is no such owner.
+// TokenRequest selects the owner of a token, MissingError means that there is no such owner.
 type (
 	TokenRequest = maintenance.TokenRequest
 	MissingError = maintenance.MissingError
@@ -161,12 +161,12 @@ type (
 func HoldsData(dir string) bool { return dir != "" && store.HoldsData(dir) }
 
 // Backup copies the database of a data directory into the file to, which appears whole or
-// not at all. The service may run meanwhile, and no key is needed. ErrUnfit: the
-// file lies in the directory, or that cannot be used.
+// not at all. The service may run meanwhile, and no key is needed. ErrUnfit: the file is
+// in the directory, or the directory cannot be used.
 func Backup(ctx context.Context, dir, to string) error { return store.Backup(ctx, dir, to) }
 
 // Maintain opens a directory that holds data. MasterKey is its key of 32 bytes; owner
-// is what a process that finds it in use is told.
+// is shown to a process that finds it in use.
 func Maintain(ctx context.Context, dir string, masterKey []byte, owner string) (*Maintenance, error) {
 	return maintenance.Maintain(ctx, dir, masterKey, owner)
 }

@@ -24,8 +24,8 @@ const (
 	fidelityIndex = "internal/control/fidelity_proofs.json"
 )
 
-// proves says which rows of the table a test proves. The calls are read from
-// the sources, so the ids must be literals.
+// proves declares which rows of the table a test proves. The calls are read
+// from the sources, so the ids must be literals.
 func proves(testing.TB, ...string) {}
 
 var (
@@ -33,7 +33,7 @@ var (
 	literal     = regexp.MustCompile(`"([^"]+)"`)
 )
 
-// testsIn finds the tests of a folder, and what they prove: id to names of tests.
+// testsIn finds the tests of a folder, and their proofs: id to names of tests.
 func testsIn(t *testing.T, dir string) (tests map[string]bool, proofs map[string][]string) {
 	t.Helper()
 	tests, proofs = map[string]bool{}, map[string][]string{}
@@ -60,7 +60,7 @@ func testsIn(t *testing.T, dir string) (tests map[string]bool, proofs map[string
 
 // TestFidelityLedger holds the table, the checks, the tests and the page together: every
 // row has a proof, every id that a test claims exists, every check is one that the kill
-// matrix has seen fail, and what is shown is what the sources say.
+// matrix has seen fail, and the published table matches the sources.
 func TestFidelityLedger(t *testing.T) {
 	rows, err := control.Fidelity()
 	require.NoError(t, err)

@@ -14,8 +14,8 @@ import (
 )
 
 // FuzzAPI sends any bytes to every operation: never a 500, never a panic, and
-// every reply as the document says. The first number chooses operation, dialect
-// and whether the path names things that exist.
+// every reply conforms to the document. The first number chooses operation,
+// dialect and whether the path names things that exist.
 func FuzzAPI(f *testing.F) {
 	var worlds [2]*world
 	var known [2]map[string]string

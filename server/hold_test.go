@@ -29,7 +29,7 @@ func heldWorld(t *testing.T, change ...func(*Config)) (w *syncWorld, id int64) {
 	return w, w.kept(nil).id("data.id")
 }
 
-// during runs fn beside the destination's call number n, which goes on when the
+// during runs fn during the destination's call number n, which goes on when the
 // runs are being stopped, or fn is done.
 func (w *syncWorld) during(n int, fn func()) (done <-chan struct{}) {
 	over, calls := make(chan struct{}), make(chan int, 1)
@@ -136,7 +136,7 @@ func TestSnapshotDuringAnAdvance(t *testing.T) {
 	require.Equal(t, "completed", runs.at("data.0.status"), string(runs.text))
 }
 
-// TestSnapshotAfterSettling lets runs end first where that is asked for.
+// TestSnapshotAfterSettling waits for the end of runs first if requested.
 func TestSnapshotAfterSettling(t *testing.T) {
 	w, id := heldWorld(t)
 	w.do("POST", fmt.Sprintf("/syncs/%d/trigger", id), w.key, nil).want(200)
@@ -176,7 +176,7 @@ func TestSnapshotDoesNotWaitForALatency(t *testing.T) {
 	require.Equal(t, http.StatusServiceUnavailable, <-answered)
 }
 
-// untilHeld waits until the runs are told to stop.
+// untilHeld waits until the runs are being stopped.
 func (w *world) untilHeld() {
 	for held := false; !held; runtime.Gosched() {
 		held = w.s.engine.Held()
@@ -244,8 +244,8 @@ func TestGivingUpAResetLeavesNoRunBehind(t *testing.T) {
 	w.nothingHeld()
 }
 
-// TestCancellingARunThatIsStopped: who was told that the run is cancelled finds it so,
-// though it was told to stop before that and goes on otherwise.
+// TestCancellingARunThatIsStopped: a run stays cancelled once a client was notified of
+// it, even if it was stopped before that and goes on otherwise.
 func TestCancellingARunThatIsStopped(t *testing.T) {
 	w := newSyncWorld(t)
 	id := w.kept(nil).id("data.id")
@@ -269,8 +269,8 @@ func TestCancellingARunThatIsStopped(t *testing.T) {
 	require.Equal(t, true, shown.at("data.canceled"))
 }
 
-// TestCancellingARunThatStandsStill: its end counts what was acknowledged before, and the
-// next run sends the rest.
+// TestCancellingARunThatStandsStill: its end counts the records acknowledged before, and
+// the next run sends the rest.
 func TestCancellingARunThatStandsStill(t *testing.T) {
 	w, id := heldWorld(t)
 	var shown *answer

@@ -103,7 +103,7 @@ func (d *deadlines) SetReadDeadline(t time.Time) error {
 }
 
 // TestBodiesHaveADeadline: only while they are read, and only where there is one.
-// What is refused anyway is not read at all.
+// Requests that are refused anyway are not read at all.
 func TestBodiesHaveADeadline(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.MaxBody = 1000 })
 	send := func(method, path, token string, body io.Reader) *deadlines {
@@ -214,7 +214,7 @@ func TestSourcesKeepOut(t *testing.T) {
 			require.Empty(t, objects.at("data"))
 		})
 	}
-	// What local_files destinations write there is no secret.
+	// Files that local_files destinations write there are no secret.
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "files", "out"), 0o700))
 	written := filepath.Join(dir, "files", "out", "person.csv")
 	require.NoError(t, writeFile(written, []byte("email\nada@example.com\n")))

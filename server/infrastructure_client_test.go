@@ -45,8 +45,8 @@ type managed struct {
 	name       string
 	collection string
 	wrapper    string         // the key of the body that holds the settings; "" for the body itself
-	beside     map[string]any // keys beside the wrapper
-	settings   map[string]any // what the configuration says
+	beside     map[string]any // keys next to the wrapper
+	settings   map[string]any // from the configuration
 	change     map[string]any // what an update sends
 	whole      bool           // the update sends all settings again, but for withheld
 	withheld   []string       // settings that an update never sends
@@ -130,7 +130,7 @@ func (c *infrastructureClient) gone(m *managed, id string) {
 	}
 }
 
-// drift lists where a read differs from what was sent, as such clients compare
+// drift lists where a read differs from the sent body, as such clients compare
 // it: keys that were not sent are computed, ids compare as texts, unset is null,
 // empty or absent, and a template is read as an object.
 func drift(at string, sent, read any) (places []string) {
@@ -179,7 +179,7 @@ func drift(at string, sent, read any) (places []string) {
 	return places
 }
 
-// TestDrift: the comparison finds what it is there for.
+// TestDrift: the comparison finds each kind of difference.
 func TestDrift(t *testing.T) {
 	read := map[string]any{
 		"id": json.Number("7"), "name": "A", "data": map[string]any{"liquid_template": "{{ x }}"}, "hour": json.Number("6"),
@@ -204,7 +204,7 @@ func TestDrift(t *testing.T) {
 var connectionShapes = []struct {
 	typ          string
 	credentials  map[string]any
-	details      map[string]any // what a read shows of them
+	details      map[string]any // their form in a read
 	fails        bool           // nothing listens there: made all the same (spec 3)
 	changed, now string         // a credential of an update, and its new value
 }{
@@ -218,7 +218,7 @@ var connectionShapes = []struct {
 		credentials: map[string]any{"account": "xy12345", "warehouse": "LOADING", "database": "SHOP", "user": "reader", "password": "p"},
 		details:     map[string]any{"account": "xy12345", "warehouse": "LOADING", "user": "reader"}, changed: "warehouse", now: "OTHER",
 	},
-	{ // ports as texts, and what is optional as an empty text
+	{ // ports as texts, and optional fields as an empty text
 		typ:         "redshift",
 		credentials: map[string]any{"hostname": "shop.abc123.eu-west-1.redshift.amazonaws.com", "port": "5440", "database": "dev", "user": "sync", "password": "p"},
 		details:     map[string]any{"hostname": "shop.abc123.eu-west-1.redshift.amazonaws.com", "port": json.Number("5440"), "database": "dev", "user": "sync"},

@@ -43,8 +43,8 @@ func TestInfrastructureClients(t *testing.T) {
 			w := newWorld(t, func(c *Config) { c.Dialect = DialectLive })
 			p := providers(w)[name]
 			if p.older {
-				// It asks for the key of the workspace before anything else, and for the
-				// catalogues, whose rules are lists.
+				// It first requests the key of the workspace, and the catalogues, whose
+				// rules are lists.
 				workspace := w.do("GET", "/workspaces", w.pat, nil).want(200).id("data.0.id")
 				require.JSONEq(t, fmt.Sprintf(`{"api_key":%q}`, w.key), string(w.do("GET", fmt.Sprintf("/workspaces/%d/api_key", workspace), w.pat, nil).want(200).text))
 				for _, catalogue := range []string{"/source_types", "/connectors"} {

@@ -102,7 +102,7 @@ func (w *world) hook(l *listener, events ...string) (id int64, secret string) {
 	return a.id("data.id"), a.at("data.secret").(string)
 }
 
-// frozen is a world whose clock stands.
+// frozen is a world whose clock is stopped.
 func frozen(t testing.TB, change ...func(*Config)) *world {
 	w := newWorld(t, change...)
 	w.control("POST", "/clock", `{"freeze":true}`).want(200)
@@ -237,8 +237,8 @@ func TestSignature(t *testing.T) {
 	require.Equal(t, "97yD9DBThCSxMpjmqm+xQ+9NWaFJRhdZl0edvC0aPNg=", lifecycle.Signature("key", "The quick brown fox jumps over the lazy dog"))
 }
 
-// TestSkippedAndResumedRuns: what was not triggered is not told, and what goes
-// on after a restart is told once.
+// TestSkippedAndResumedRuns: a run that was not triggered is not reported, and
+// one that goes on after a restart is reported once.
 func TestSkippedAndResumedRuns(t *testing.T) {
 	w := frozen(t)
 	l := w.listen()
@@ -259,8 +259,8 @@ func TestSkippedAndResumedRuns(t *testing.T) {
 	})
 }
 
-// TestEndThatWasNotTold: the process ended between the end of a run and the
-// telling of it; the next one tells it, and an alert with it, once.
+// TestEndThatWasNotTold: the process ended between the end of a run and its
+// notice; the next one sends it, and an alert with it, once.
 func TestEndThatWasNotTold(t *testing.T) {
 	w := frozen(t)
 	l := w.listen()
@@ -288,7 +288,7 @@ func TestEndThatWasNotTold(t *testing.T) {
 	})
 }
 
-// TestChosenEvents: a webhook hears what it asks for, and only of its workspace.
+// TestChosenEvents: a webhook gets only its chosen events, and only of its workspace.
 func TestChosenEvents(t *testing.T) {
 	w := frozen(t)
 	l, other := w.listen(), w.listen()

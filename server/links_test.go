@@ -71,7 +71,7 @@ func TestConnectLinks(t *testing.T) {
 	page := w.opens(path).want(200)
 	require.Contains(t, string(page.text), `name="credentials.path"`)
 	require.Contains(t, string(page.text), `name="name"`)
-	// What is wrong is shown beside its input, and the link opens again.
+	// An error is shown next to its input, and the link opens again.
 	wrong := w.answers(path, "allow", url.Values{"name": {`"><b>Shop`}}).want(400)
 	require.Regexp(t, `(?s)credentials.path.*class="problem">is required`, string(wrong.text))
 	require.Contains(t, string(wrong.text), `&#34;&gt;&lt;b&gt;Shop`, "what was typed stays, escaped")
@@ -103,8 +103,8 @@ func TestConnectLinks(t *testing.T) {
 	require.Len(t, w.do("GET", "/sources", w.key, nil).want(200).at("data"), 1)
 }
 
-// TestEveryTypeHasAForm: what a catalogue calls creatable by a link has a page that
-// asks for all its credentials.
+// TestEveryTypeHasAForm: what a catalogue calls creatable by a link has a page with
+// inputs for all its credentials.
 func TestEveryTypeHasAForm(t *testing.T) {
 	w := newWorld(t)
 	for list, links := range map[string]string{"/source_types": "/source_connect_links", "/connectors": "/destination_connect_links"} {

@@ -225,8 +225,8 @@ func TestTopicRetention(t *testing.T) {
 	w.control("PATCH", path, `{"retention":{}}`).want(200)
 }
 
-// TestTopicMisfits: a message that the schema does not describe is kept, its
-// sender is told, and a value that cannot be cast makes the record invalid.
+// TestTopicMisfits: a message that the schema does not describe is kept, its sender is
+// notified, and a value that cannot be cast makes the record invalid.
 func TestTopicMisfits(t *testing.T) {
 	w := newLiveWorld(t, map[string]any{})
 	a := w.control("POST", fmt.Sprintf("/topics/%d/messages", w.topic), `[{"email":null,"name":"A"},{"email":"b@x.io","name":"B","age":"old","city":1}]`).want(201)

@@ -34,7 +34,7 @@ func (s *sayings) String() string {
 }
 
 // logOfFailure is a log of warnings that is shown where the test fails: an answer such as
-// 503 says nothing of its cause.
+// 503 does not show its cause.
 func logOfFailure(t testing.TB) *slog.Logger {
 	var text sayings
 	t.Cleanup(func() {

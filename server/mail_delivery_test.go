@@ -44,7 +44,7 @@ type letter struct {
 
 const mailPassword = "mail-password-secret"
 
-// newPost starts a mail server that asks for a password where signIn is set.
+// newPost starts a mail server that requires a password where signIn is set.
 func newPost(t *testing.T, signIn, implicit bool) *post {
 	t.Helper()
 	p := &post{}
@@ -126,7 +126,7 @@ func (s *session) Data(r io.Reader) error {
 func (s *session) Reset()        { s.at = letter{} }
 func (s *session) Logout() error { return nil }
 
-// secureSession asks for a password, and repeats a wrong one as bad servers do.
+// secureSession requires a password, and repeats a wrong one as bad servers do.
 type secureSession struct{ *session }
 
 func (s *secureSession) AuthMechanisms() []string { return []string{sasl.Plain} }
@@ -285,7 +285,7 @@ func TestMailServerIsAway(t *testing.T) {
 }
 
 // TestMailServerThatSaysNothing: an attempt ends with its deadline, and the run
-// that it tells of has ended before.
+// that it reports has ended before.
 func TestMailServerThatSaysNothing(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

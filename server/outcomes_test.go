@@ -19,7 +19,7 @@ import (
 )
 
 // outcome is one thing that goes wrong, and how a run of three rows ends then.
-// What it must end like stands in docs/evidence/outcomes.md.
+// The expected ends are in docs/evidence/outcomes.md.
 type outcome struct {
 	what   string
 	method string // the calls that bad answers

@@ -109,7 +109,7 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
-// with are changes of a sync: extra mappings beside those of syncBody.
+// with are changes of a sync: extra mappings in addition to those of syncBody.
 func with(extra ...any) func(*hostile) map[string]any {
 	return func(h *hostile) map[string]any {
 		return map[string]any{"mappings": append(syncBody(h.source, h.dest1())["mappings"].([]any), extra...)}

@@ -21,11 +21,9 @@ import (
 	"github.com/destkit/destkit/server/api"
 )
 
-// BenchmarkAgainstMock reads one sync and lists 100 of 10,000 over TCP from
-// this service, with tokens checked, requests held against the document, and
-// everything stored; and the same from a stateless mock of the same document,
-// Prism, where `prism` is installed (npm: @stoplight/prism-cli). Both get the
-// same client and connections; compare req/s within one run.
+// BenchmarkAgainstMock reads one sync and lists 100 of 10,000 over TCP from this service, and the same from a
+// stateless mock of the same document, Prism, where `prism` is installed (npm: @stoplight/prism-cli), with
+// the same client and connections; compare req/s within one run.
 func BenchmarkAgainstMock(b *testing.B) {
 	w := newWorld(b, func(c *Config) { c.Development = false })
 	first := w.newSync()

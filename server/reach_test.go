@@ -53,7 +53,7 @@ func (a *arrivals) watch(next http.Handler) http.Handler {
 	})
 }
 
-// listening is a service on a port, of which it knows where told is set.
+// listening is a service on a port, which it knows if told is set.
 func listening(t *testing.T, told bool, change ...func(*Config)) (*world, *arrivals, string) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -139,8 +139,8 @@ func TestServiceNeverCallsItself(t *testing.T) {
 	}
 }
 
-// TestOutboundCallsAreMarked: each call of the service tells that it is one, and no
-// custom header takes the place of that.
+// TestOutboundCallsAreMarked: each call of the service is marked as one, and no
+// custom header replaces the mark.
 func TestOutboundCallsAreMarked(t *testing.T) {
 	sim, err := destsim.New(destsim.Config{Preset: "crm", Token: "destination-token"})
 	require.NoError(t, err)

@@ -36,8 +36,8 @@ func (w *world) trigger(id int64) int64 {
 }
 
 // TestAFailedRunIsTriedAgain: a run that failed for a reason that may pass is
-// followed by another one a minute later (spec 7.2.5), and the alerts tell of the
-// failure once and of the recovery.
+// followed by another one a minute later (spec 7.2.5), and the alerts report the
+// failure once, and the recovery.
 func TestAFailedRunIsTriedAgain(t *testing.T) {
 	w := newSyncWorld(t)
 	id := w.kept(nil).id("data.id")

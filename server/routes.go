@@ -50,13 +50,13 @@ func (s *Server) route() {
 			}
 		}
 		mux.HandleFunc(described.Method+" "+pattern, serve)
-		// One real client asks for /workspace/; a slash at the end is
+		// One real client requests /workspace/; a slash at the end is
 		// forgiven everywhere.
 		mux.HandleFunc(described.Method+" "+pattern+"/{$}", serve)
 		s.ready[described.ID] = op
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		// Asked only when nothing fits, since it tries every method.
+		// Only when nothing fits, since it tries every method.
 		if allowed := call.AllowedMethods(mux, r); allowed != "" {
 			s.answering.Refuse(w, r, call.WrongMethod(r, allowed))
 			return

@@ -121,13 +121,13 @@ func TestCostOfAStart(t *testing.T) {
 	require.Equal(t, cost(3), cost(2000))
 }
 
-// TestSchedulesAreKept: what is due stands in the store. What fell due while the
-// process was away is left out, what was to come comes, in the order of before, also
-// by a clock that stood earlier, and from a folder of a program that kept none of it.
+// TestSchedulesAreKept: what is due is in the store. What fell due while the process
+// was away is left out, what was to come comes, in the order of before, also by an
+// earlier clock, and from a folder of a program that kept none of it.
 func TestSchedulesAreKept(t *testing.T) {
 	for name, tc := range map[string]struct {
 		between string // what happens to the stored schedules
-		start   string // where the clock stands afterwards
+		start   string // the time of the clock afterwards
 		want    []string
 	}{
 		"later":         {"", "2026-12-01T09:10:00Z", []string{"2 09:30", "1 10:00", "2 10:30"}},

@@ -11,7 +11,7 @@ import (
 	"github.com/destkit/destkit/server/internal/store"
 )
 
-// scheduled makes a sync with a schedule and tells its runs as they were due.
+// scheduled makes a sync with a schedule and returns its runs as they were due.
 func (w *syncWorld) scheduled(schedule map[string]any) (id int64, runs func() []string) {
 	id = w.kept(map[string]any{"mode": map[string]any{"type": "triggered", "triggers": map[string]any{"schedule": schedule}}}).id("data.id")
 	return id, func() (out []string) {
@@ -24,8 +24,8 @@ func (w *syncWorld) scheduled(schedule map[string]any) (id int64, runs func() []
 	}
 }
 
-// TestSchedulesAreReadWhileTheClockIsAdvanced: what falls due is read anew at any moment,
-// and no step of the clock finds nothing to wait for meanwhile.
+// TestSchedulesAreReadWhileTheClockIsAdvanced: what falls due is read again at any
+// moment, and no step of the clock finds nothing to wait for meanwhile.
 func TestSchedulesAreReadWhileTheClockIsAdvanced(t *testing.T) {
 	w := newSyncWorld(t)
 	w.standsAt("2026-12-06T23:57:30Z")
@@ -77,7 +77,7 @@ func TestClockJumpsDuringARun(t *testing.T) {
 			w.onCall.Store(&hook)
 			run := w.trigger(id)
 			w.control("POST", "/settle", nil).want(200)
-			// A frozen clock stands still for the pace of the run too.
+			// A frozen clock stops for the pace of the run too.
 			w.control("POST", "/clock", `{"advance":"1h"}`).want(200)
 			ended := w.do("GET", fmt.Sprintf("/sync_runs/%d", run), w.key, nil).want(200)
 			require.Equal(t, "completed", ended.at("data.status"), string(ended.text))
@@ -87,8 +87,7 @@ func TestClockJumpsDuringARun(t *testing.T) {
 	}
 }
 
-// TestGeneratedChangesOfASync: what the schedule of a generator says is what runs
-// send.
+// TestGeneratedChangesOfASync: runs send the scheduled changes of a generator.
 func TestGeneratedChangesOfASync(t *testing.T) {
 	w := newSyncWorld(t)
 	w.control("POST", "/clock", `{"freeze":true}`).want(200)
@@ -118,7 +117,7 @@ func TestLooksHoldNoLockOverTheStore(t *testing.T) {
 	looked := make(chan struct{})
 	require.NoError(t, p.Shared.Store.Update(t.Context(), func(*store.Tx) error {
 		go func() { defer close(looked); p.Look() }()
-		for p.Looking.TryLock() { // until the look has begun
+		for p.Looking.TryLock() { // until the look has started
 			p.Looking.Unlock()
 			runtime.Gosched()
 		}

@@ -42,7 +42,7 @@ func TestSeed(t *testing.T) {
 	w.do("GET", "/users", bob["personal_access_token"].(string), nil).want(200)
 	require.Len(t, w.do("GET", "/invitations", pat, nil).want(200).at("data"), 1)
 
-	// Again: another organization, beside the first.
+	// Again: another organization, in addition to the first.
 	again := w.control("POST", "/seed", exampleSeed(t)).want(201)
 	require.NotEqual(t, a.at("organizations.0.id"), again.at("organizations.0.id"))
 }
@@ -160,7 +160,7 @@ func FuzzSeed(f *testing.F) {
 }
 
 // TestASeedHasNoTokenThatIsNotThere: a destination without a token gets none from an
-// exported seed, and what is no secret stands there.
+// exported seed, and keeps what is no secret.
 func TestASeedHasNoTokenThatIsNotThere(t *testing.T) {
 	w := newWorld(t)
 	for _, token := range []string{"destination-word", ""} {
@@ -181,8 +181,8 @@ func TestASeedHasNoTokenThatIsNotThere(t *testing.T) {
 	newWorld(t).control("POST", "/seed", text).want(http.StatusCreated)
 }
 
-// failing is a seed for the first organization that changes all that it can, asks a
-// destination in the middle, and is refused at its end.
+// failing is a seed for the first organization that changes all that it can, calls
+// a destination in the middle, and is refused at its end.
 func failing(w *world) string {
 	return fmt.Sprintf(`
 organizations:

@@ -23,7 +23,7 @@ func newSegmentWorld(t testing.TB) *segmentWorld {
 	w := newSyncWorld(t)
 	w.changeSource(`INSERT INTO customers (id, email, name, age) VALUES (2, 'grace@example.com', 'Grace', 17),
 		(3, 'alan@example.com', 'Alan', 41), (4, 'edsger@example.com', 'Edsger', NULL), (5, 'kay@example.com', 'Kay', 12)`)
-	// With what may stand at the end of a query.
+	// With possible ends of a query.
 	id := w.do("POST", "/datasets", w.key, dataset(w.source, "People", "SELECT id, email, name, age FROM customers -- all\n;")).want(201).id("data.id")
 	return &segmentWorld{w, id, fmt.Sprintf("/sources/%d/filter_segments", w.source)}
 }
@@ -34,8 +34,8 @@ func (w *segmentWorld) segment(name, query string) int64 {
 	return w.do("POST", w.path, w.key, map[string]any{"name": name, "dataset_id": w.dataset, "query": query}).want(201).id("data.id")
 }
 
-// of is the change that lets a sync read the dataset, with more keys beside the
-// object.
+// of is the change that lets a sync read the dataset, with more keys next to
+// the object.
 func (w *segmentWorld) of(beside map[string]any) map[string]any {
 	at := map[string]any{"connection_id": w.source, "object": map[string]any{"type": "dataset", "id": w.dataset}}
 	for key, value := range beside {
@@ -115,7 +115,7 @@ func TestSegmentProblems(t *testing.T) {
 	require.Contains(t, w.do("PATCH", one, w.key, map[string]any{"dataset_id": foreign}).want(400).problems()["dataset_id"], "create another segment")
 	require.Contains(t, w.do("PATCH", one, w.key, map[string]any{"query": "years > 1"}).want(400).problems()["query"], "years")
 	require.Equal(t, "age > 17", w.do("GET", one, w.key, nil).want(200).at("data.query"))
-	// A query that leaves a segment without its column is refused, and says so.
+	// A query that leaves a segment without its column is refused with that reason.
 	refused := w.do("PATCH", fmt.Sprintf("/datasets/%d", w.dataset), w.key, map[string]any{"query": "SELECT id, email FROM customers"}).want(400).problems()["query"]
 	require.Contains(t, refused, "(Kept) would not hold on it")
 	require.Contains(t, refused, "age")

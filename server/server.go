@@ -1,7 +1,7 @@
 // Package server owns the reference service: the REST API of spec sections 2 to
-// 9 as an http.Handler that really stores, checks and enforces, and beside it,
-// under /_control, what an emulation needs: seeding, reset, snapshots, a
-// virtual clock, journals, faults, a mailbox.
+// 9 as an http.Handler that really stores, checks and enforces, and, under
+// /_control, what an emulation needs: seeding, reset, snapshots, a virtual
+// clock, journals, faults, a mailbox.
 //
 // It refuses to know the simulator, the judge and the program: emulated
 // destination types are kept by a store that is handed in, and it never
@@ -61,10 +61,10 @@ type Config struct {
 	SystemClock func() time.Time
 	// Random makes tokens and keys; nil: crypto/rand.
 	Random io.Reader
-	// Owner is what a second process on Dir is told, for example the address.
+	// Owner is shown to a second process on Dir, for example the address.
 	Owner string
-	// BaseURL is the address of clients, as https://host/api/v1; it stands in
-	// the legacy "next" URLs. "": taken from each request.
+	// BaseURL is the address of clients, as https://host/api/v1; it is in the
+	// legacy "next" URLs. "": taken from each request.
 	BaseURL string
 	// Development checks every reply against the OpenAPI document; a breach
 	// becomes a 500 that names the place.
@@ -80,7 +80,7 @@ type Config struct {
 	// MaxBody bounds a request body in bytes; DefaultMaxBody when zero.
 	MaxBody int64
 	// CacheTTL is how long objects and fields of a destination are kept before
-	// they are asked for again; DefaultCacheTTL when zero.
+	// they are fetched again; DefaultCacheTTL when zero.
 	CacheTTL time.Duration
 	// Roots are the authorities that destinations are checked against; nil:
 	// those of the system. Trusted PEM certificates are added.
@@ -99,7 +99,7 @@ type Config struct {
 	// take from one row to the next; source.DefaultRow and source.DefaultQuery when zero.
 	MaxRow       int
 	QueryTimeout time.Duration
-	// Private are files that sources may not read, with their older versions, beside
+	// Private are files that sources may not read, with their older versions, besides
 	// Dir (all of it but its folder "files"), /proc and /sys: for example the key file.
 	Private []string
 	// AllowFiles are the folders that sources and local_files destinations may open,
@@ -122,8 +122,8 @@ type Config struct {
 	// has none. The password never leaves the process but for that server.
 	SMTP SMTP
 	// Log gets what happens; nil drops it. It never holds a secret. Requests also logs
-	// a line for each request: of the API at level info, of everything beside it at
-	// level debug.
+	// a line for each request: of the API at level info, of everything else at level
+	// debug.
 	Log      *slog.Logger
 	Requests bool
 	// Version of the program, for the user agent and the root of the API.
@@ -192,8 +192,8 @@ func (s *Server) Close() error {
 // or for a destination could; on a frozen clock only the last one could.
 func (s *Server) Settle(ctx context.Context) error { return s.clock.Settle(ctx) }
 
-// Ready tells why the service should get no calls, nil when it should: the store answers
-// and the data directory takes a file.
+// Ready returns why the service should get no calls, nil when it should: the store
+// answers and the data directory takes a file.
 func (s *Server) Ready(ctx context.Context) error {
 	if err := s.store.View(ctx, func(*store.Tx) error { return nil }); err != nil {
 		return fmt.Errorf("the store does not answer: %w", err)
@@ -205,8 +205,8 @@ func (s *Server) Ready(ctx context.Context) error {
 // otherwise nil.
 func (s *Server) FirstTokens() *Tokens { return s.first }
 
-// ServeHTTP answers the API under api.BasePath, the control API under /_control,
-// and /healthz, /metrics, /openapi.yaml and /openapi.json; at / stands where they are.
+// ServeHTTP answers the API under api.BasePath, the control API under /_control, and
+// /healthz, /metrics, /openapi.yaml and /openapi.json; / lists them.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.config.Requests {
 		logged := journal.LogRequest(w, r, s.log)

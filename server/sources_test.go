@@ -124,7 +124,7 @@ func TestSourceProblems(t *testing.T) {
 }
 
 // A test that fails does not refuse the creation (spec 3): a source may be set
-// up before its network is. A warning says what was wrong.
+// up before its network is. A warning holds the reason.
 func TestSourceTestFails(t *testing.T) {
 	w := newWorld(t)
 	missing := filepath.Join(t.TempDir(), "missing.db")
@@ -196,7 +196,7 @@ func TestSourceSecrets(t *testing.T) {
 	}
 }
 
-// An emulated warehouse outlives the process beside the other data, and goes
+// An emulated warehouse outlives the process like the other data, and goes
 // with its source.
 func TestWarehouseFiles(t *testing.T) {
 	w := newWorld(t, inDir(t))
@@ -254,7 +254,7 @@ func execute(t *testing.T, w *world, id int64, sql string) {
 	require.NoError(t, source.Execute(t.Context(), src, sql))
 }
 
-// Of two updates from the same state at most one wins; the other is told.
+// Of two updates from the same state at most one wins; the other gets an error.
 func TestSourceUpdatedAtOnce(t *testing.T) {
 	proves(t, "F-7.1-10")
 	w := newWorld(t)

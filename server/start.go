@@ -69,7 +69,7 @@ func (c *Config) complete() error {
 		c.Version = "devel"
 	}
 	if c.MasterKey == nil && c.Dir == "" {
-		// A world in memory has a key of its own.
+		// A world in memory has its own key.
 		c.MasterKey = make([]byte, masterKeySize)
 		if _, err := rand.Read(c.MasterKey); err != nil {
 			return fmt.Errorf("make master key: %w", err)
@@ -212,7 +212,7 @@ func assemble(config Config) (*Server, error) {
 		Retention: s.retention, Lifecycle: s.lifecycle, Mail: s.mail, Binding: s.binding, Dir: config.Dir,
 		Version: config.Version, Dialect: string(config.Dialect),
 	}
-	// Last, as it asks the other parts for what they serve.
+	// Last, as it collects what the other parts serve.
 	s.route()
 	return s, nil
 }
@@ -228,7 +228,7 @@ func (c *Config) limits(shared *call.Shared, work *background.Work) (withheld.Li
 	})
 }
 
-// CheckHosts says what is wrong with an entry of AllowHosts.
+// CheckHosts returns what is wrong with an entry of AllowHosts.
 func (c *Config) CheckHosts() error {
 	for _, host := range c.AllowHosts {
 		if err := withheld.CheckHost(host); err != nil {
@@ -308,7 +308,7 @@ func inOrder(steps ...func() error) error {
 	return nil
 }
 
-// fetchRoot says which version answers (spec 9).
+// fetchRoot reports the version (spec 9).
 func fetchRoot(*call.Call) (*call.Reply, error) {
 	return call.OK(map[string]string{"version": "v1"})
 }

@@ -21,8 +21,8 @@ func lasting(t *testing.T) (w *syncWorld, dir string) {
 	return w, w.s.config.Dir
 }
 
-// TestAStoreThatTakesNothing: a run whose end cannot be written down, because
-// the store is full or locked, stands as working until it can, and no longer.
+// TestAStoreThatTakesNothing: a run whose end cannot be written down, because the store is full
+// or locked, is marked as working until it can, and no longer.
 func TestAStoreThatTakesNothing(t *testing.T) {
 	w, dir := lasting(t)
 	id := w.kept(nil).id("data.id")

@@ -135,7 +135,7 @@ func syncTo(o *api.DestinationObject) map[string]any {
 		identified = identified || key
 		mappings = append(mappings, column(values[f.Type], f.FullName, key))
 	}
-	if !identified { // rows without a key are told apart by a column that the sync makes
+	if !identified { // a column that the sync makes identifies rows without a key
 		mappings = append(mappings, column("uuid", "id", true, map[string]any{"generate_field": true}))
 	}
 	return map[string]any{"operation": operation, "mappings": mappings, "mode": map[string]any{"type": "triggered", "triggers": map[string]any{}}}

@@ -192,8 +192,8 @@ func (v *vanishing) idle() {
 	v.hook = func() {}
 }
 
-// meanwhile makes a call in an organization of its own, while something of that is
-// deleted, and gives the status.
+// meanwhile makes a call in a separate organization, while something of that is
+// deleted, and returns the status.
 func (v *vanishing) meanwhile(what string, c vanishingCall) int {
 	v.t.Helper()
 	was := slices.IndexFunc(v.changes(), func(o vanishingCall) bool { return o.name == c.name })
@@ -215,7 +215,7 @@ func (v *vanishing) meanwhile(what string, c vanishingCall) int {
 }
 
 // fill makes an organization with one of everything. What a sync uses cannot be
-// deleted, so the sync has a source of its own.
+// deleted, so the sync has its own source.
 func (v *vanishing) fill() {
 	v.t.Helper()
 	made := v.control("POST", "/organizations", nil).want(201)

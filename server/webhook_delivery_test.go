@@ -53,8 +53,8 @@ func TestDeliveryRetries(t *testing.T) {
 	}
 }
 
-// TestDeliveriesHeedRetryAfter: what an endpoint asks for, up to a minute of the
-// service's clock, where that is longer than the schedule.
+// TestDeliveriesHeedRetryAfter: the wait that an endpoint requests, up to a
+// minute of the service's clock, where that is longer than the schedule.
 func TestDeliveriesHeedRetryAfter(t *testing.T) {
 	w := frozen(t)
 	l := w.listen()
@@ -72,8 +72,8 @@ func TestDeliveriesHeedRetryAfter(t *testing.T) {
 	require.Equal(t, []string{"0s", "30s", "38s", "54s", "1m54s"}, waits)
 }
 
-// TestJournalOfWebhooks: each attempt stands in the journal, with what was sent
-// and what came of it, and without a secret.
+// TestJournalOfWebhooks: each attempt is in the journal, with request and
+// result, and without a secret.
 func TestJournalOfWebhooks(t *testing.T) {
 	w := frozen(t)
 	l := w.listen()

@@ -44,7 +44,7 @@ type world struct {
 // everyFolder opens all folders to sources: tests make theirs anywhere.
 var everyFolder = []string{string(filepath.Separator)}
 
-// newWorld starts a service in memory, in development mode, beside a simulated
+// newWorld starts a service in memory, in development mode, with a simulated
 // destination.
 func newWorld(t testing.TB, change ...func(*Config)) *world {
 	t.Helper()
@@ -65,7 +65,7 @@ func newWorld(t testing.TB, change ...func(*Config)) *world {
 	return w
 }
 
-// destination is the URL of a simulated destination that asks for the token
+// destination is the URL of a simulated destination that requires the token
 // "destination-token", started when first needed.
 func (w *world) destination() string {
 	if w.dest == nil {
@@ -311,7 +311,7 @@ func customDestination(url string) map[string]any {
 	}}
 }
 
-// column is the mapping of a column, with more members beside.
+// column is the mapping of a column, with more members.
 func column(name, to string, identifier bool, more ...map[string]any) map[string]any {
 	m := map[string]any{"from": map[string]any{"type": "column", "data": name}, "to": to, "is_primary_identifier": identifier}
 	for _, members := range more {

@@ -58,7 +58,7 @@ func TestActionInstalls(t *testing.T) {
 			}
 			j.run(t)
 			if tt.status == 0 {
-				tt.status = 2 // for want of a URL: the installed program is not asked
+				tt.status = 2 // for want of a URL: the installed program is not called
 				require.FileExists(t, j.outputs["program"])
 				require.Contains(t, j.log, "url is empty")
 			} else {
@@ -85,7 +85,7 @@ func linkTools(t *testing.T) string {
 }
 
 // TestReleaseNames holds together the archives that goreleaser makes and those that the
-// action asks for, on every machine.
+// action downloads, on every machine.
 func TestReleaseNames(t *testing.T) {
 	var config struct {
 		Builds []struct {

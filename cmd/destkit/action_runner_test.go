@@ -19,7 +19,7 @@ import (
 	"github.com/destkit/destkit/internal/matrixtest"
 )
 
-// repository is the root, where action.yml stands.
+// repository is the root, with action.yml.
 var repository = filepath.Join("..", "..")
 
 // action is action.yml, as far as a composite action of shell steps goes. It is
@@ -73,7 +73,7 @@ func needTools(t *testing.T, tools ...string) {
 	}
 }
 
-// job is one use of the action in a workflow, and what is left of it.
+// job is one use of the action in a workflow, and its results.
 type job struct {
 	with map[string]string // inputs
 	env  map[string]string // of the step that uses the action
@@ -85,7 +85,7 @@ type job struct {
 	outputs map[string]string
 }
 
-// expression is what stands between ${{ and }}.
+// expression is the text between ${{ and }}.
 var expression = regexp.MustCompile(`\$\{\{\s*(.*?)\s*\}\}`)
 
 // run plays the runner: it evaluates the expressions, gives each step its own
@@ -193,8 +193,8 @@ func readOrEmpty(file string) string {
 	return string(b)
 }
 
-// TestActionFile holds action.yml together: what is declared is used, what is
-// used is declared, and no text of a workflow becomes part of a script.
+// TestActionFile holds action.yml together: declared and used names match,
+// and no text of a workflow becomes part of a script.
 func TestActionFile(t *testing.T) {
 	a := readAction(t)
 	require.Equal(t, "composite", a.Runs.Using)
@@ -228,7 +228,7 @@ func TestActionFile(t *testing.T) {
 		}
 		require.Regexp(t, `^(inputs\.[a-z-]+ != '')?$`, step.If)
 		note(step.If)
-		// What a script leaves as an output is known as one.
+		// The outputs of scripts are declared.
 		for _, m := range regexp.MustCompile(`printf '([a-z-]+)=%s`).FindAllStringSubmatch(script, -1) {
 			known = append(known, "steps."+step.ID+".outputs."+m[1])
 		}

@@ -188,7 +188,7 @@ func TestActionPassesTheStatusOn(t *testing.T) {
 }
 
 // TestActionIsNoShell puts text that a shell would run into every input: nothing
-// of it may run. What is free text arrives as it is, the rest is refused.
+// of it may run. Free text arrives unchanged, the rest is refused.
 func TestActionIsNoShell(t *testing.T) {
 	matrixtest.Long(t)
 	t.Parallel()

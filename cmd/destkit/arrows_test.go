@@ -18,9 +18,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// layers says what of ours a package may import. Patterns are regular expressions for
-// the whole path; the first row that matches a package counts. Go refuses cycles, and
-// what internal/ folders hide.
+// layers defines what of ours a package may import. Patterns are regular expressions
+// for the whole path; the first row that matches a package counts. Go refuses cycles,
+// and what internal/ folders hide.
 var layers = []struct{ who, may string }{
 	{`cmd/destkit/internal/(exit|command)`, `cmd/destkit/internal/exit|internal/.*|server|destsim|loadgen|conformance(/destination)?`},
 	{`cmd/.*`, `.*`},
@@ -48,7 +48,7 @@ var layers = []struct{ who, may string }{
 	{`internal/.*`, `internal/.*|destsim/rpc|server/api`},
 }
 
-// users says which packages alone import some packages and modules.
+// users lists the only packages that may import some packages and modules.
 var users = []struct{ what, who string }{
 	{`cmd/.*`, `cmd/.*`},
 	{`internal/(dashboard|loadpage|proxy|skeletons)`, `cmd/.*|internal/dashboard`},
@@ -84,7 +84,7 @@ type goPackage struct {
 	GoFiles, Imports, TestImports, XTestImports []string
 }
 
-// listPackages asks go list for every package of the module.
+// listPackages gets every package of the module from go list.
 var listPackages = sync.OnceValues(func() (all []goPackage, err error) {
 	cmd := exec.Command("go", "list", "-json=ImportPath,Dir,GoFiles,Imports,TestImports,XTestImports", "./...")
 	cmd.Dir = filepath.Join("..", "..")

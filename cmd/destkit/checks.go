@@ -78,7 +78,7 @@ The list is read from the feature files that the judge runs; there is no other.`
 }
 
 // printSteps lists the sentences of one suite; own feature files are judged with
-// that of a destination unless the service is asked for.
+// that of a destination unless the service is requested.
 func printSteps(w io.Writer, suite string) error {
 	var steps []string
 	switch suite {
@@ -156,7 +156,7 @@ func unknownCheck(checks []*conformance.Check, id string) error {
 	return exit.Usagef("no check matches %q; 'destkit checks' lists them", id)
 }
 
-// checkNeed says in a few words what a check needs.
+// checkNeed describes the need of a check in a few words.
 func checkNeed(c *conformance.Check) string {
 	var needs []string
 	add := func(wanted bool, word string) {
@@ -209,7 +209,7 @@ func printChecks(w io.Writer, checks []*conformance.Check) {
 	foreign.Printf(w, "\n%s; 'destkit explain %s' explains the first\n", quantity.Count(len(checks), "check"), checks[0].ID)
 }
 
-// printChecksMarkdown prints a table for each area, to be kept beside a project.
+// printChecksMarkdown prints a table for each area, to be kept with a project.
 func printChecksMarkdown(w io.Writer, checks []*conformance.Check) {
 	area := ""
 	for _, c := range checks {

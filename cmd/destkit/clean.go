@@ -13,7 +13,7 @@ import (
 )
 
 // newClean is the second chance of a run that did not get to its own clean-up.
-// It never looks for records by itself: only the journal says what is ours.
+// It never looks for records by itself: only the journal knows our records.
 func newClean() *cobra.Command {
 	var options conformance.Options
 	var conn command.Connection
@@ -102,7 +102,7 @@ func cleanService(cmd *cobra.Command, url string, options conformance.Options) e
 	return printResidue(cmd, residue, "things")
 }
 
-// printResidue says what is gone and what is left.
+// printResidue reports deleted and remaining records.
 func printResidue(cmd *cobra.Command, residue *conformance.Residue, what string) error {
 	w := cmd.OutOrStdout()
 	left := len(residue.Refused) + len(residue.Unknown)

@@ -79,9 +79,9 @@ func testNodeClient(t *testing.T) {
 	runClient(t, examples, env, "node", "--test")
 }
 
-// frameworks are those that the examples for Node run in beside node:test, with the
-// import that takes its place. Both end a test after five seconds unless told otherwise,
-// which a busy machine needs for three runs.
+// frameworks are those that the examples for Node run in besides node:test, with the
+// import that takes its place. Both end a test after five seconds by default; a busy
+// machine needs more for three runs.
 var frameworks = map[string]struct {
 	install, imports string
 	command          []string
@@ -135,7 +135,7 @@ func clientEnv(t *testing.T) []string {
 	return env
 }
 
-// declared is what pyproject.toml says.
+// declared is a value in pyproject.toml.
 func declared(t *testing.T, client, pattern string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(client, "pyproject.toml"))

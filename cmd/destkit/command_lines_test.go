@@ -57,7 +57,7 @@ func TestReadmeCountsChecks(t *testing.T) {
 }
 
 // codeOf returns the code of a Markdown text: its fenced blocks, and each span in
-// backticks as a line of its own.
+// backticks as a separate line.
 func codeOf(text string) string {
 	var out []string
 	for i, part := range strings.Split(text, "```") {

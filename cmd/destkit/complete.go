@@ -31,7 +31,7 @@ const objectsWithin = time.Second
 type candidates = []cobra.Completion
 
 // completeWords makes the completion of every command and flag. A shell must not be
-// disturbed: what cannot be found out is not offered, and no word says why.
+// disturbed: unknown values are not offered, without a message.
 func completeWords(root *cobra.Command) {
 	completeArguments(root)
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
@@ -62,7 +62,7 @@ func foldLong(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// completeArguments says what the arguments of each command can be.
+// completeArguments completes the arguments of each command.
 func completeArguments(root *cobra.Command) {
 	arguments := map[string]cobra.CompletionFunc{
 		"destkit explain":      oneOf(func(*cobra.Command) candidates { return checkWords("") }),
@@ -95,7 +95,7 @@ func completeArguments(root *cobra.Command) {
 // choiceKind is the kind of a flag that lists its values: `spec|v1|strict`.
 var choiceKind = regexp.MustCompile(`^[a-z0-9-]+(\|[a-z0-9-]+)+$`)
 
-// completeFlags says what the values of each flag can be: by its name where that
+// completeFlags completes the values of each flag: by its name where that
 // decides, else by the kind of value that its help text names.
 func completeFlags(root *cobra.Command) {
 	byName := map[string]cobra.CompletionFunc{

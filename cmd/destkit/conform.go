@@ -26,7 +26,7 @@ type judgement struct {
 	recorded recorded
 }
 
-// verdicts says how the outcome of a judgement is told.
+// verdicts configures how the outcome of a judgement is reported.
 type verdicts struct {
 	reports   []string
 	noColor   bool
@@ -116,7 +116,7 @@ func (j *judgement) conform(cmd *cobra.Command, url string) error {
 		return err
 	}
 	// Everything that can be refused has been refused: from here on something is
-	// sent, and every end but a usage error leaves the reports that were asked for.
+	// sent, and every end but a usage error leaves the requested reports.
 	stopProfile, err := j.profiling.Start()
 	if err != nil {
 		return err
@@ -192,8 +192,8 @@ func journalName(now time.Time) string {
 	return fmt.Sprintf("destkit-journal-%s-%d.ndjson", now.UTC().Format("20060102-150405"), os.Getpid())
 }
 
-// dropJournal removes a journal that was not asked for when it was seen that
-// nothing is left behind; otherwise it is the way to clean up later.
+// dropJournal removes a journal that was not requested if nothing is left
+// behind; otherwise it is the way to clean up later.
 func dropJournal(name string, result *conformance.Report) {
 	if len(result.Residue.Refused)+len(result.Residue.Unknown)+result.Residue.Unverified > 0 {
 		return

@@ -22,7 +22,7 @@ import (
 	"github.com/destkit/destkit/internal/quantity"
 )
 
-// recorded holds the flags of a judgement of what was recorded.
+// recorded holds the flags of a judgement of a recording.
 type recorded struct {
 	file          string
 	callerReports []string
@@ -150,7 +150,7 @@ const lastFailed = "failed"
 // failedChecks is a selection by the outcome of the last report.
 type failedChecks struct {
 	asked bool
-	ids   []string // what failed last
+	ids   []string // checks that failed last
 }
 
 // selectFailed takes "failed" out of the selection and puts the checks in its place
@@ -176,7 +176,7 @@ func selectFailed(o *conformance.Options, out outputs.List, watch bool) (failedC
 		}
 	}
 	if watch {
-		o.Select = rest // a session selects anew for each run
+		o.Select = rest // a session selects again for each run
 		return chosen, nil
 	}
 	o.Select = append(rest, chosen.ids...)

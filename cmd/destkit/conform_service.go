@@ -171,7 +171,7 @@ func (j *serviceJudging) resolveTokens() (err error) {
 func (j *serviceJudging) listen(config *tls.Config, h http.Handler) (string, func(), error) {
 	port := &command.Port{Addr: j.simulatorAt, Flag: "--simulator-listen", Handler: h, TLS: config}
 	if config != nil {
-		port.Addr = "127.0.0.1:0" // one more port, beside the ordinary one
+		port.Addr = "127.0.0.1:0" // one more port, besides the ordinary one
 	}
 	served, err := command.StartPort(context.Background(), port, nil)
 	if err != nil {

@@ -81,7 +81,7 @@ type watchSession struct {
 // errQuit ends a session at the wish of its user.
 var errQuit = errors.New("quit")
 
-// run judges until it is told to end; the status is that of the last run.
+// run judges until it is stopped; the status is that of the last run.
 func (s *watchSession) run(ctx context.Context) (err error) {
 	s.status = exit.NotTested
 	if len(s.watching.paths) == 0 {
@@ -161,7 +161,7 @@ func (s *watchSession) wait(ctx context.Context, keys *Keyboard) (string, error)
 	}
 }
 
-// round starts the endpoint where that is asked for, and judges: first what failed
+// round starts the endpoint where that is requested, and judges: first what failed
 // last, then the rest. An error is a mistake of the command line.
 func (s *watchSession) round(ctx context.Context, reason string) error {
 	out := s.cmd.OutOrStdout()
@@ -203,13 +203,13 @@ func (s *watchSession) round(ctx context.Context, reason string) error {
 	return nil
 }
 
-// brokenOf are those of some checks that a report shows broken; what they build on
-// is in it, too.
+// brokenOf are those of some checks that a report shows broken; it includes the
+// checks that they build on.
 func brokenOf(r *conformance.Report, ids []string) []string {
 	return slices.DeleteFunc(failedIn(r), func(id string) bool { return !slices.Contains(ids, id) })
 }
 
-// judge is one run with a journal of its own.
+// judge is one run with its own journal.
 func (s *watchSession) judge(ctx context.Context, selected []string) (*conformance.Report, error) {
 	o := s.options
 	o.Select = selected

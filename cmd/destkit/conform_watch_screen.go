@@ -32,7 +32,7 @@ func (s *watchSession) head(reason string) {
 	foreign.Printf(s.cmd.OutOrStdout(), "run %d: %s\n", s.runs, reason)
 }
 
-// unjudged says why a run came to no result; an interrupted one says nothing.
+// unjudged reports why a run came to no result, unless it was interrupted.
 func (s *watchSession) unjudged(ctx context.Context, reason string, err error) {
 	if ctx.Err() != nil || err == nil {
 		return
@@ -63,7 +63,7 @@ func (s *watchSession) show(reason string, r *conformance.Report) {
 // linesOfFinding is how many lines of the screen a failure takes at most.
 const linesOfFinding = 6
 
-// lines are the screen of a run: what changed, the first failures, the verdict.
+// lines are the screen of a run: the changes, the first failures, the verdict.
 func (s *watchSession) lines(r *conformance.Report) []any {
 	var lines []any
 	if s.last != nil && r.Verdict != conformance.Unknown {
@@ -101,8 +101,8 @@ const (
 	colorPassed  = "32;1"
 )
 
-// paint colours a line of ours; what --no-color, NO_COLOR, FORCE_COLOR and the terminal
-// ask for holds as for a report.
+// paint colours a line of ours; --no-color, NO_COLOR, FORCE_COLOR and the terminal
+// count as for a report.
 func (s *watchSession) paint(color, line string) any {
 	if !command.Colourful(s.cmd.OutOrStdout(), s.noColor) {
 		return line
@@ -122,7 +122,7 @@ func statusColor(r *conformance.Report) string {
 }
 
 // roundWords count what a run has changed since the last one, with their colour: "2 fixed, 1 newly
-// failing, 3 still failing". What failed and is open now is none of these.
+// failing, 3 still failing". Checks that failed and are open now are none of these.
 func (s *watchSession) roundWords(d report.Comparison, r *conformance.Report) (color, words string) {
 	was, is := failedIn(s.last), failedIn(r)
 	still, open := 0, 0
@@ -150,7 +150,7 @@ func (s *watchSession) roundWords(d report.Comparison, r *conformance.Report) (c
 // unchanged is said of a run with the results of the one before.
 const unchanged = "nothing changed since the run before"
 
-// changeLines say what is different from the run before.
+// changeLines list the differences from the run before.
 func changeLines(d report.Comparison) []string {
 	ids := func(list []report.Change) string {
 		out := lists.Of(list, func(change report.Change) string { return change.ID })

@@ -30,7 +30,7 @@ func cmdWatches(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(cmd.Start())
 	r := &running{cmd: cmd, out: bufio.NewReader(out)}
 	ts.Defer(func() { _, _ = r.stop(os.Interrupt) })
-	key := ts.Getenv("WORK") + " " + args[0] // scripts run beside each other
+	key := ts.Getenv("WORK") + " " + args[0] // scripts run in parallel
 	simulators.Store(key, r)
 	ts.Setenv(args[0], key)
 }
@@ -47,7 +47,7 @@ func cmdSees(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	var seen strings.Builder
 	for _, text := range args[1:] {
-		// A program that never says it is ended, so that its output ends too.
+		// A program that never prints it is ended, so that its output ends too.
 		late := time.AfterFunc(patience, func() { _ = r.(*running).cmd.Process.Kill() })
 		for {
 			line, err := r.(*running).out.ReadString('\n')
@@ -78,7 +78,7 @@ func TestChangesOfARun(t *testing.T) {
 	require.Empty(t, brokenOf(second, []string{"RES-002"}))
 }
 
-// TestWatchIgnores: what destkit and running programs write starts no run.
+// TestWatchIgnores: files of destkit and running programs start no run.
 func TestWatchIgnores(t *testing.T) {
 	own := filepath.Join(t.TempDir(), "r.json")
 	w := &Files{own: []string{own}, names: map[string]bool{}, Changed: make(chan struct{}, 1)}
@@ -118,7 +118,7 @@ func TestWatchEchoesEnd(t *testing.T) {
 	require.Equal(t, []string{"state.json"}, starting)
 }
 
-// A file that each run writes starts one more; what is saved during that one starts
+// A file that each run writes starts one more; a file saved during that one starts
 // another, and files with new names do not go on for ever.
 func TestWatchDuringRunsEnds(t *testing.T) {
 	var d DuringRuns

@@ -23,13 +23,13 @@ import (
 	"github.com/destkit/destkit/cmd/destkit/testdata/crowd"
 )
 
-// crowdSize says how much a crowd does.
+// crowdSize sets how much a crowd does.
 type crowdSize struct{ clients, calls, syncs int }
 
 // TestMatrixCrowd: clients do everything at once, destinations that do not answer
 // among them, and callers that leave. No answer is a failure of the service, every run
-// ends, what the kept syncs have written is what their source has, nothing is left
-// open, and the process ends when it is told to.
+// ends, the kept syncs have written their sources exactly, nothing is left open, and
+// the process ends on request.
 func TestMatrixCrowd(t *testing.T) {
 	t.Parallel()
 	size := crowdSize{40, 60, 50}
@@ -68,8 +68,8 @@ func (w *crowded) survive(size crowdSize) {
 	w.t.Log("syncs are audited")
 	w.reset()
 	between := w.idle(before)
-	// The same again, with worlds that are replaced: what was not given back once is
-	// missing twice.
+	// The same again, with worlds that are replaced: a resource that is not given
+	// back once is missing twice.
 	config.Replace, config.Seed = true, 2
 	again := crowd.New(config)
 	w.keep(again, size.syncs)
@@ -98,7 +98,7 @@ func (w *crowded) survive(size crowdSize) {
 	w.nothingLeft(between, after)
 }
 
-// round lets the crowd do what it does, and gives the peaks.
+// round runs the crowd, and returns the peaks.
 func (w *crowded) round(c *crowd.Crowd) stand {
 	peaks := w.watch()
 	c.Run(w.t.Context())
@@ -109,7 +109,7 @@ func (w *crowded) round(c *crowd.Crowd) stand {
 }
 
 // inShort is the table of what a crowd has met: all of it for make crowd, and elsewhere its
-// last line, so that a failure is not lost in what comes before it.
+// last line, so that a failure is not lost in the lines before it.
 func inShort(c *crowd.Crowd) string {
 	table := c.Tally().Table()
 	if os.Getenv("DESTKIT_CROWD") != "" {
@@ -123,10 +123,10 @@ func inShort(c *crowd.Crowd) string {
 func (w *crowded) judge(c *crowd.Crowd, when string) {
 	for _, f := range c.Tally().Failures() {
 		if f.Status == http.StatusBadGateway && strings.Contains(f.Said, "the destination could not be asked") {
-			continue // it is the destination that does not answer, and the answer says so
+			continue // the destination does not answer, as the answer reports
 		}
 		if f.Status == http.StatusServiceUnavailable && when != "" && strings.Contains(f.Said, "the state of the service is being copied or replaced") {
-			continue // a slow call that a restore or a reset has ended, which says so
+			continue // a slow call that a restore or a reset has ended, as it reports
 		}
 		if f.Status == 0 && f.Operation == crowd.Dropped {
 			continue // a fault of the crowd
@@ -169,8 +169,8 @@ func (w *crowded) reset() {
 }
 
 // idle waits for the connections to end that are not in use: those to destinations are kept
-// for a while, and each is one descriptor and two goroutines. What the collector has
-// freed goes back to the system by and by.
+// for a while, and each is one descriptor and two goroutines. Memory that the collector has
+// freed goes back to the system gradually.
 func (w *crowded) idle(than stand) (now stand) {
 	for began := time.Now(); ; time.Sleep(time.Second) {
 		now = w.rest()
@@ -215,7 +215,7 @@ func (w *crowded) meetsTheEnd(config crowd.Config) (took time.Duration, err erro
 	return took, err
 }
 
-// nothingLeft compares what is left of one crowd with what is left of two.
+// nothingLeft compares the remains of one crowd with those of two.
 func (w *crowded) nothingLeft(between, after stand) {
 	var files []string
 	for file := range after.files {

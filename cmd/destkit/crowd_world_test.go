@@ -134,7 +134,7 @@ func (w *crowded) endpoints(honest int) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		<-r.Context().Done()
 	})
-	serve(func(rw http.ResponseWriter, _ *http.Request) { // says too much
+	serve(func(rw http.ResponseWriter, _ *http.Request) { // sends too much
 		for range 1000 {
 			if _, err := rw.Write(make([]byte, 64<<10)); err != nil {
 				return
@@ -161,7 +161,7 @@ func (w *crowded) endsIdle(server *httptest.Server) {
 	server.Config.IdleTimeout, server.Config.ReadHeaderTimeout = w.idleEnds, 5*w.idleEnds
 }
 
-// keep makes the syncs that are kept, each to an object of its own.
+// keep makes the syncs that are kept, each to its own object.
 func (w *crowded) keep(c *crowd.Crowd, many int) {
 	id := func(path string, body any) int64 {
 		var made struct {
@@ -186,7 +186,7 @@ func (w *crowded) keep(c *crowd.Crowd, many int) {
 	}
 }
 
-// stand is what a process has at a moment.
+// stand is the state of a process at a moment.
 type stand struct {
 	memory      int64 // resident, in bytes
 	descriptors int64
@@ -256,7 +256,7 @@ func (w *crowded) watch() (stop func() stand) {
 	return func() stand { cancel(); both.Wait(); return peaks }
 }
 
-// rest is what is left when nothing runs and no connection is open that the crowd
+// rest is the state when nothing runs and no connection is open that the crowd
 // has made.
 func (w *crowded) rest() stand {
 	now := w.measure()
@@ -323,7 +323,7 @@ func (w *crowded) settle() (active int64) {
 	return active
 }
 
-// terminate ends the process as an operator does, and says how long it took.
+// terminate ends the process as an operator does, and returns how long it took.
 func (w *crowded) terminate() (time.Duration, error) {
 	began := time.Now()
 	_ = w.cmd.Process.Signal(syscall.SIGTERM)

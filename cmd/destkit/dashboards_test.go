@@ -68,7 +68,7 @@ func parseScrape(text string) map[string]family {
 	return all
 }
 
-// scraped asks for metrics.
+// scraped requests metrics.
 func scraped(t *testing.T, url string) map[string]family {
 	t.Helper()
 	answer, err := http.Get(url)
@@ -128,7 +128,7 @@ func scrapeAll(t *testing.T) map[string]map[string]family {
 	}
 }
 
-// TestDashboards: each query of the dashboards asks for a metric that is scraped, with
+// TestDashboards: each query of the dashboards uses a metric that is scraped, with
 // labels that it has, as its type allows.
 func TestDashboards(t *testing.T) {
 	scrapes := scrapeAll(t)

@@ -15,8 +15,8 @@ import (
 )
 
 // The published schemas come as files of Go modules that others release, fetched
-// and checked as every module is: nothing of them is compiled, and nothing stands
-// in go.mod.
+// and checked as every module is: nothing of them is compiled, and nothing is in
+// go.mod.
 const (
 	composeModule    = "github.com/compose-spec/compose-go/v2@v2.16.2"
 	kubernetesModule = "sigs.k8s.io/kubectl-validate@v0.0.4"

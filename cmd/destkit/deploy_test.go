@@ -23,8 +23,8 @@ import (
 	"github.com/destkit/destkit/destsim"
 )
 
-// The files in deploy/ are held against the program: what they ask for exists, and
-// goes together.
+// The files in deploy/ are held against the program: their settings exist, and go
+// together.
 
 var deployed = filepath.Join("..", "..", "deploy")
 
@@ -108,7 +108,7 @@ func composed(t *testing.T) map[string]container {
 	return all
 }
 
-// ended calls stop when the program says where it listens.
+// ended calls stop when the program reports where it listens.
 type ended struct {
 	bytes.Buffer
 	stop func()
@@ -161,7 +161,7 @@ func TestDeployedCommands(t *testing.T) {
 	}
 }
 
-// TestDeployedProbes: what is asked for by path is there.
+// TestDeployedProbes: the paths of the probes exist.
 func TestDeployedProbes(t *testing.T) {
 	sim, err := destsim.New(destsim.Config{})
 	require.NoError(t, err)
@@ -197,8 +197,8 @@ func TestDeployedContainersAreLocked(t *testing.T) {
 	require.Contains(t, string(own), fmt.Sprintf("\nUSER %v\n", under[float64](t, runner, "securityContext", "runAsUser")))
 }
 
-// TestDeployedEnvironment: every variable that compose asks for stands in the
-// example, empty, and the other way round.
+// TestDeployedEnvironment: every variable that compose requires is in the
+// example, empty, and vice versa.
 func TestDeployedEnvironment(t *testing.T) {
 	compose, err := os.ReadFile(filepath.Join(deployed, "compose.yaml"))
 	require.NoError(t, err)

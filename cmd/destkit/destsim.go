@@ -142,7 +142,7 @@ func (s *simulator) run(cmd *cobra.Command) error {
 		}
 	}
 	err = port.Serve(cmd.Context(), ln)
-	// A fault that no call met says that a test did not test what it meant to.
+	// A fault that no call met means that a test did not test what it meant to.
 	for _, f := range sim.UnfiredFaults() {
 		foreign.Printf(out, "fault %s (%s) never fired; its filters let %d through\n", f.ID, f.Fault.Kind, f.Matched)
 	}
@@ -190,7 +190,7 @@ func (s *simulator) resolve(cmd *cobra.Command) error {
 	return nil
 }
 
-// placed says where a setting that is refused was given: by a flag, or in the file.
+// placed reports where a setting that is refused was given: by a flag, or in the file.
 func (s *simulator) placed(cmd *cobra.Command, err error) error {
 	name, rest, _ := strings.Cut(err.Error(), ": ")
 	if strings.HasPrefix(name, "violate[") && cmd.Flags().Changed("violate") {
@@ -203,11 +203,11 @@ func (s *simulator) placed(cmd *cobra.Command, err error) error {
 }
 
 // secureWith chooses the certificate: a good one, or the bad one that a broken
-// TLS rule asks for.
+// TLS rule requires.
 func (s *simulator) secureWith(port *command.Port, violation string) error {
 	switch {
 	case violation == "TLS-001":
-		// Its whole breach is that the endpoint is not https, whatever --tls says.
+		// Its whole breach is that the endpoint is not https, regardless of --tls.
 	case violation != "" && !s.secure:
 		return exit.Usagef("--violate %s breaks a rule of TLS: add --tls", violation)
 	}

@@ -11,8 +11,8 @@ const (
 )
 
 // DuringRuns holds the files that changed while runs went on that followed each other for that
-// reason. A change may be the work of the run itself: one more run takes it into
-// account, and the same file starts no other. What its owner saves meanwhile is another file.
+// reason. A change may be the work of the run itself: one more run takes it into account, and
+// the same file starts no other. A file that its owner saves meanwhile is another one.
 type DuringRuns struct {
 	names map[string]bool
 	runs  int

@@ -64,7 +64,7 @@ func fixed(status int, contentType, body string) http.Handler {
 	})
 }
 
-// unhealthy obeys the protocol and says that it cannot work.
+// unhealthy obeys the protocol and reports that it cannot work.
 func unhealthy() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var call struct {
@@ -124,7 +124,7 @@ func endpointHandler(kind string) (http.Handler, func(), error) {
 			case <-release:
 			}
 		}), func() { once.Do(func() { close(release) }) }, nil
-	case "lying-hook": // says that every record is there, also those never sent
+	case "lying-hook": // claims that every record is there, also those never sent
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			body, _ := io.ReadAll(r.Body)
 			_, ids, _ := bytes.Cut(body, []byte(`"identifiers":[`))
@@ -158,7 +158,7 @@ func (h *holder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		first := false
 		h.once.Do(func() { first = true })
 		if first {
-			h.next.ServeHTTP(w, r) // what was written stays written
+			h.next.ServeHTTP(w, r) // the records stay written
 			close(h.reached)
 			select {
 			case <-r.Context().Done():

@@ -106,7 +106,7 @@ func (e explanation) print(w io.Writer) {
 	}
 }
 
-// printPlaces says where the method and the sentences of the specification are.
+// printPlaces prints where the method and the sentences of the specification are.
 func (e explanation) printPlaces(w io.Writer) {
 	suite := path.Dir(e.File)
 	if suite == conformance.SuiteDestination {
@@ -119,8 +119,8 @@ func (e explanation) printPlaces(w io.Writer) {
 	}
 }
 
-// severalProcesses tells the checks of a destination that say most with more
-// than one process of it (spec 4.2, statelessness rules 1 to 3).
+// severalProcesses reports the checks of a destination that are most useful
+// with several processes of it (spec 4.2, statelessness rules 1 to 3).
 func severalProcesses(id string) bool {
 	return slices.ContainsFunc([]string{"STA-", "DUR-", "PAR-"}, func(area string) bool { return strings.HasPrefix(id, area) })
 }

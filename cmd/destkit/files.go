@@ -120,7 +120,7 @@ func (w *Files) put(name string) {
 	}
 }
 
-// Settle waits until a burst has ended, and returns what has changed until then.
+// Settle waits until a burst has ended, and returns the changes until then.
 func (w *Files) Settle(ctx context.Context) []string {
 	longest := time.NewTimer(longestBurst)
 	defer longest.Stop()

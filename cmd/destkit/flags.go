@@ -31,7 +31,7 @@ type judging struct {
 }
 
 // register adds the flags that decide what is sent and how it is judged. Every
-// one of them can stand in the configuration file under its own name.
+// one of them can be set in the configuration file under its own name.
 func (j *judging) register(cmd *cobra.Command) {
 	o, f := &j.options, cmd.Flags()
 	f.SortFlags = false
@@ -56,8 +56,8 @@ func (j *judging) register(cmd *cobra.Command) {
 }
 
 // resolve reads the configuration file and all files that flags name, and
-// returns what the judge needs. Every error of it is exit 2. What the library
-// checks about its options is not checked here again.
+// returns the options of the judge. Every error of it is exit 2. It does not
+// repeat the library's checks of its options.
 func (j *judging) resolve(cmd *cobra.Command, url string) (destination.Target, conformance.Options, error) {
 	var err error
 	if j.settings, err = configfile.Load(cmd, j.config, keysOfOthers(cmd)...); err != nil {

@@ -35,7 +35,7 @@ func TestListsTakeCommas(t *testing.T) {
 }
 
 // TestFlagsComplete: no flag is completed twice, and the program makes the completions
-// when a shell asks. What they offer is in testdata/matrix/complete.txtar.
+// when a shell requests them. Their offers are in testdata/matrix/complete.txtar.
 func TestFlagsComplete(t *testing.T) {
 	var out strings.Builder
 	root := newRoot()

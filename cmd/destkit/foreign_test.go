@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestEverythingIsPrintedByOneWriter: what a command prints goes through package
-// foreign, which shows each value from outside on one line and in full sight.
+// TestEverythingIsPrintedByOneWriter: all output of a command goes through package foreign,
+// which shows each value from outside on one line and in full sight.
 func TestEverythingIsPrintedByOneWriter(t *testing.T) {
 	var files []string
 	require.NoError(t, filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {

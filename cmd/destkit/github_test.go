@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// github stands for GitHub: the releases of destkit, and comments of one pull
+// github replaces GitHub: the releases of destkit, and comments of one pull
 // request.
 type github struct {
 	*httptest.Server
@@ -114,7 +114,7 @@ func (g *github) write(w http.ResponseWriter, r *http.Request) {
 }
 
 // answer sets the status that every call to the API gets, 0 for the right one, and
-// returns what was called since the last time.
+// returns the calls since the last time.
 func (g *github) answer(status int) (calls []string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -122,7 +122,7 @@ func (g *github) answer(status int) (calls []string) {
 	return calls
 }
 
-// texts are the comments that stand there.
+// texts are the present comments.
 func (g *github) texts() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()

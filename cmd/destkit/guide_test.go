@@ -18,7 +18,7 @@ import (
 	"github.com/destkit/destkit/internal/matrixtest"
 )
 
-// guide is a page whose commands are run as they stand there.
+// guide is a page whose commands are run as written there.
 type guide struct {
 	t       *testing.T
 	folder  string
@@ -26,7 +26,7 @@ type guide struct {
 	env     []string
 }
 
-// console is one command of a page, and what the page says that it prints.
+// console is one command of a page, and its output on the page.
 type console struct{ command, output string }
 
 // consoles are the commands of a page, in their order.
@@ -51,8 +51,8 @@ func blocksOf(text, kind string) (blocks []string) {
 	return blocks
 }
 
-// said is an output of a page as a pattern: … stands for anything, on a line of its own
-// for any lines.
+// said is an output of a page as a pattern: … matches anything, on a separate line any
+// lines.
 func said(output string) *regexp.Regexp {
 	var b strings.Builder
 	for line := range strings.Lines(output) {
@@ -93,7 +93,7 @@ func (g *guide) background(until string, args ...string) string {
 }
 
 // TestGuideOfFailures runs every command of docs/guide-failures.md, in one shell, and
-// holds what it prints against the page. The two servers listen on other ports.
+// compares the output with the page. The two servers listen on other ports.
 func TestGuideOfFailures(t *testing.T) {
 	t.Parallel()
 	for _, program := range []string{"bash", "curl"} {

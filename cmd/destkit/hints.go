@@ -21,7 +21,7 @@ import (
 )
 
 // choosing holds what every judgement has in common, of a destination and of a
-// service: what is judged, by which measure, and how it is told.
+// service: what is judged, by which measure, and how it is reported.
 type choosing struct {
 	options conformance.Options
 
@@ -100,8 +100,8 @@ func (j *judging) commands(cmd *cobra.Command, target destination.Target) shownC
 	}
 }
 
-// unrepeated are the flags that a command shown by a run leaves out: what was
-// selected and how it was told, and files of that run alone.
+// unrepeated are the flags that a command shown by a run leaves out:
+// selection and output, and files of that run alone.
 var unrepeated = []string{
 	"select", "skip", "report", "verbose", "quiet", "no-color", "journal", "require-complete", "require-clean",
 	"profile-cpu", "profile-mem", "profile-trace", "header", "waivers", "watch", "watch-path", "exec",
@@ -150,8 +150,8 @@ func rerunWords(cmd *cobra.Command, url string) string {
 	return words + flagWords(cmd, func(f *pflag.Flag) bool { return f.Changed && !slices.Contains(unrepeated, f.Name) }) + headerWords(cmd, changed)
 }
 
-// flagWords are the flags that are wanted. A URL that holds a secret stands as a
-// variable.
+// flagWords are the flags that are wanted. A variable replaces a URL that holds
+// a secret.
 func flagWords(cmd *cobra.Command, wanted func(*pflag.Flag) bool) string {
 	var words strings.Builder
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
@@ -202,7 +202,7 @@ func (s shownCommands) prepare(result *conformance.Report) {
 }
 
 // writeBody writes the files that the command of a finding names into the folder of the
-// run. Where that is not possible the body stands in the command.
+// run. Where that is not possible the body is in the command.
 func writeBody(f *conformance.Finding) {
 	for name, body := range f.BodyFiles() {
 		name = filepath.FromSlash(name)

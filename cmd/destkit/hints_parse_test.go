@@ -32,7 +32,7 @@ import (
 // hint is a command that a line of output offers, with the words before it.
 var hint = regexp.MustCompile(`^\s*(?:(?:[a-z]+|to delete them):?\s+)?((?:destkit|curl) .*)$`)
 
-// hintLabels are the words that stand before a command on its line.
+// hintLabels are the words before a command on its line.
 var hintLabels = []string{"again", "explain", "replay", "next", "run", "try", "see", "data", "verify", "judge", "to delete them"}
 
 // inWords is a command in the middle of a sentence, at its end after a colon, or in JSON.
@@ -41,8 +41,8 @@ var inWords = regexp.MustCompile(`'(destkit [a-z-][^']*)'|: (destkit [a-z-].*)$|
 // besides separates two commands on a line.
 var besides = regexp.MustCompile(`\s{2,}explain:\s+`)
 
-// bare is a command outside of a hint whose end is not clear: one with a flag, or that
-// the reader is asked to run. Others, such as "decided by destkit conform", name a command.
+// bare is a command outside of a hint whose end is not clear: one with a flag, or one that
+// the reader should run. Others, such as "decided by destkit conform", name a command.
 var bare = regexp.MustCompile(`\bdestkit [a-z][a-z -]* --[a-z]|\b(?:run|call|try) destkit [a-z]`)
 
 // code is a span of Markdown.
@@ -99,9 +99,9 @@ func isCommand(line string) bool {
 var placeholder = regexp.MustCompile(`^\[?[A-Z]{2,}[A-Z0-9]*(?:\.json)?…?\]?(?:\.\.\.)?$`)
 
 // parseHint holds a command line against the program: the command and its flags exist,
-// their values can be read, what it demands is there, and so are the files that it
+// their values can be read, required ones are there, and so are the files that it
 // reads, seen from dir ("" for a page, where they are the reader's). Only where the
-// program cannot know a value may a word such as URL stand for it.
+// program cannot know a value may a word such as URL replace it.
 func parseHint(line, dir string, placeholders bool) (*cobra.Command, []string, error) {
 	words, err := command.Split(line)
 	if err != nil {
@@ -249,8 +249,8 @@ func hintedFiles(cmd *cobra.Command, args []string, dir string) error {
 	return all
 }
 
-// pure are the commands that read nothing but the program: what they print once they
-// print everywhere, so each line is run once. local ones read files of the folder.
+// pure are the commands that read nothing but the program: their output is the same
+// everywhere, so each line is run once. local ones read files of the folder.
 var (
 	pure     = []string{"explain", "checks", "protocol", "schema", "version"}
 	local    = []string{"validate", "diff", "load compare"}
@@ -302,7 +302,7 @@ func checkHints(ts *testscript.TestScript, args []string, status int) {
 	checkOffers(ts, ts.ReadFile("stdout")+"\n"+ts.ReadFile("stderr"), teaches)
 }
 
-// checkOffers does that with any output. Where it teaches, placeholders may stand for values.
+// checkOffers does that with any output. Where it teaches, placeholders may replace values.
 func checkOffers(ts *testscript.TestScript, output string, teaches bool) {
 	lines, unclear := offers(output)
 	dir := ts.MkAbs(".")
@@ -335,8 +335,8 @@ func checkOffers(ts *testscript.TestScript, output string, teaches bool) {
 	}
 }
 
-// unscanned is a line of a transcript that runs the program past exits: what it prints would not be
-// looked at.
+// unscanned is a line of a transcript that runs the program past exits: its output would not be
+// checked.
 var unscanned = regexp.MustCompile(`(?m)^\s*(?:\[[^\]]*\]\s*)*[!?]?\s*exec\s.*\bdestkit\s.*$`)
 
 // TestHintsOfAllTranscripts: each transcript runs the program by exits or another command of

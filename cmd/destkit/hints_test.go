@@ -98,8 +98,8 @@ func TestRerunWordsHoldNoSecret(t *testing.T) {
 	require.Contains(t, words, " --url-secret path:0")
 }
 
-// TestPrintedCommandsWorkInTheShellOfTheRun pastes what a run has shown into a shell with
-// the environment of the run, and looks at what comes in.
+// TestPrintedCommandsWorkInTheShellOfTheRun pastes the commands of a run into a shell
+// with the environment of the run, and checks the requests.
 func TestPrintedCommandsWorkInTheShellOfTheRun(t *testing.T) {
 	const token, key = "t0ken-of-the-run", "k3y-of-the-run"
 	sim, err := destsim.New(destsim.Config{Violate: []string{"RPC-002"}})
@@ -117,8 +117,8 @@ func TestPrintedCommandsWorkInTheShellOfTheRun(t *testing.T) {
 	plain, withKey := server.URL+"/d", server.URL+"/d?key="+key
 	for name, tt := range map[string]struct {
 		env, args    []string
-		curl, access string // what the commands say
-		unset        string // the variable that the shell asks for
+		curl, access string // words of the commands
+		unset        string // the variable that the shell requires
 	}{
 		"the token":               {[]string{"CRM_TOKEN=" + token}, []string{plain, "--token-env", "CRM_TOKEN"}, `"Authorization: Bearer $CRM_TOKEN"`, " --token-env CRM_TOKEN", ""},
 		"the token's own name":    {[]string{"DESTKIT_TOKEN=" + token}, []string{plain}, `"Authorization: Bearer $DESTKIT_TOKEN"`, "", ""},

@@ -30,8 +30,8 @@ import (
 	"github.com/destkit/destkit/internal/matrixtest"
 )
 
-// mostMemory is what a command may hold at its highest, whatever the other side or
-// a file does: 256 MiB.
+// mostMemory is what a command may hold at its highest, whatever the peer or a
+// file does: 256 MiB.
 const mostMemory = 256 << 20
 
 // processEnd is what a process of the program came to.
@@ -51,7 +51,7 @@ func usersEnvironment() (env []string) {
 	return env
 }
 
-// runProgram runs the program in a process of its own and watches its memory.
+// runProgram runs the program in a separate process and watches its memory.
 func runProgram(t *testing.T, args ...string) processEnd {
 	t.Helper()
 	if runtime.GOOS != "linux" {
@@ -137,7 +137,7 @@ func sabotage(t *testing.T, method string, write func(conn net.Conn, id string),
 
 const okHead = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 
-// flood writes a part until the other side has had enough.
+// flood writes a part until the peer has had enough.
 func flood(head, part string) func(net.Conn, string) {
 	return func(conn net.Conn, id string) {
 		_, err := io.WriteString(conn, strings.ReplaceAll(head, "$ID", id))
@@ -223,7 +223,7 @@ func sampleOfAttacks(t *testing.T) map[string]bool {
 }
 
 // TestMatrixOfTheJudgesMemory: whichever reply has no bound, the judge stays below
-// 256 MiB, writes its reports, and says what is wrong.
+// 256 MiB, writes its reports, and reports what is wrong.
 func TestMatrixOfTheJudgesMemory(t *testing.T) {
 	matrixtest.NotEveryDay(t)
 	all := attacks()

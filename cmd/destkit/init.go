@@ -81,7 +81,7 @@ are printed that start the endpoint and judge it.`,
 	return cmd
 }
 
-// fromSkeleton writes an endpoint and says how to start and judge it.
+// fromSkeleton writes an endpoint and prints how to start and judge it.
 func (i *initialising) fromSkeleton(cmd *cobra.Command, folder string) error {
 	if i.choice.Language == "" {
 		return exit.Usagef("choose the language with --lang: %s; or give the URL of your endpoint with --existing", strings.Join(skeletons.Languages, ", "))
@@ -131,7 +131,7 @@ func checkChoice(flag, value string, choices []string) error {
 	return exit.Usagef("--%s %q: choose %s", flag, value, strings.Join(choices, ", "))
 }
 
-// writeFiles writes all files or none: what exists is looked for first.
+// writeFiles writes all files or none: it looks for existing ones first.
 func writeFiles(w io.Writer, folder string, files []skeletons.File, force bool) error {
 	var there []string
 	for _, file := range files {

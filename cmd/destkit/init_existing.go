@@ -39,7 +39,7 @@ func (e *existing) register(f *pflag.FlagSet) {
 	f.DurationVar(&e.timeout, "planning-timeout", 10*time.Second, "deadline of a planning call")
 }
 
-// fromExisting asks the endpoint and writes what judging it needs.
+// fromExisting queries the endpoint and writes what judging it needs.
 func (i *initialising) fromExisting(cmd *cobra.Command, folder string) error {
 	if err := checkChoice("ci", i.choice.Pipeline, skeletons.Pipelines); err != nil {
 		return err
@@ -99,8 +99,8 @@ func (e *existing) client() (*rpc.Client, error) {
 	}}, nil
 }
 
-// judgeCommands judge the endpoint with what was written. A URL that may carry a
-// secret goes into the environment.
+// judgeCommands judge the endpoint with the written files. A URL that may carry
+// a secret goes into the environment.
 func (e *existing) judgeCommands() []string {
 	var all []string
 	if e.token.Variable != "" {
@@ -165,7 +165,7 @@ func askEndpoint(ctx context.Context, w io.Writer, client *rpc.Client, timeout t
 	return endpoint, nil
 }
 
-// ask makes one call, and says of an error which call it was and what to do.
+// ask makes one call, and adds the call and advice to an error.
 func ask[T any](ctx context.Context, timeout time.Duration, method string, call func(context.Context) (T, error)) (T, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

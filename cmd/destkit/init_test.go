@@ -30,8 +30,8 @@ import (
 	"github.com/destkit/destkit/internal/testkit"
 )
 
-// TestInit does what the printed commands say, in fresh shells, for the two
-// languages that need nothing installed. What it needs of a machine it says.
+// TestInit runs the printed commands, in fresh shells, for the two languages
+// that need nothing installed. It reports what it needs of a machine.
 func TestInit(t *testing.T) {
 	if testing.Short() {
 		t.Skip("skeletons are not judged with -short")
@@ -108,7 +108,7 @@ func initAndJudge(t *testing.T, language, store, path string) {
 	require.NotContains(t, stop(), skeletons.Token, "the log holds the token")
 }
 
-// requireDecided: what needs a hook that the skeleton has is decided.
+// requireDecided: checks that need a hook of the skeleton are decided.
 func requireDecided(t *testing.T, report, store string) {
 	t.Helper()
 	text, err := os.ReadFile(report)
@@ -155,7 +155,7 @@ func freshShell(t *testing.T, path, database string, lines []string) *exec.Cmd {
 			cmd.Env = append(cmd.Env, setting)
 		}
 	}
-	// What one skeleton has installed, the next takes from npm's cache.
+	// The next skeleton takes packages of the first from npm's cache.
 	cmd.Env = append(cmd.Env, "PATH="+path, "npm_config_prefer_offline=true", "npm_config_audit=false", "npm_config_fund=false")
 	if database != "" {
 		cmd.Env = append(cmd.Env, "DATABASE_URL="+database)
@@ -183,8 +183,8 @@ func testDatabase(t *testing.T) string {
 // databases counts those of this test run.
 var databases atomic.Int32
 
-// startSkeleton waits until the endpoint listens. stop ends it and gives what it
-// has printed.
+// startSkeleton waits until the endpoint listens. stop ends it and returns its
+// output.
 func startSkeleton(t *testing.T, cmd *exec.Cmd) (stop func() string) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	var stderr, printed bytes.Buffer
@@ -244,7 +244,7 @@ func needRuntime(t *testing.T, language, store string) string {
 const newNode = "require('node:sqlite'); process.exit(process.features.typescript ? 0 : 1)"
 
 // newerNode is the folder of a Node that is new enough, where the installed one is
-// not. The first test that asks installs it.
+// not. The first caller installs it.
 func newerNode(t *testing.T) string {
 	folder, err := installNode()
 	require.NoError(t, err)
@@ -271,7 +271,7 @@ func needProgram(t *testing.T, language, name string) {
 	}
 }
 
-// TestInitNeverOverwrites: what is there stays, and nothing else is written.
+// TestInitNeverOverwrites: existing files stay, and nothing else is written.
 func TestInitNeverOverwrites(t *testing.T) {
 	folder := t.TempDir()
 	mine := filepath.Join(folder, "README.md")

@@ -49,7 +49,7 @@ func newEcho() *echo {
 	return e
 }
 
-// said is what the endpoint says this time.
+// said is the present answer of the endpoint.
 func (e *echo) said() string {
 	n := int(e.calls.Add(1))
 	return strings.Repeat("x", n%60) + " " + e.forms[n%len(e.forms)] + " " + acting + " " + e.forms[(n*7)%len(e.forms)]

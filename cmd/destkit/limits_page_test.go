@@ -91,7 +91,7 @@ func constantOf(t *testing.T, file, name string) (value int64) {
 	return value
 }
 
-// occurs reports whether a text stands in a Go file of a folder.
+// occurs reports whether a text occurs in a Go file of a folder.
 func occurs(t *testing.T, folder, text string) bool {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(folder, "*.go"))

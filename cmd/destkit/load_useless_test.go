@@ -10,7 +10,7 @@ import (
 )
 
 // TestALoadOfErrorsIsNoSuccess: 1 where not one record was acknowledged, 3 where not
-// one request got a complete reply, and a line says which.
+// one request got a complete reply, and a line reports which.
 func TestALoadOfErrorsIsNoSuccess(t *testing.T) {
 	for _, c := range []struct {
 		name   string

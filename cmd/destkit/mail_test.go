@@ -16,7 +16,7 @@ import (
 	"github.com/destkit/destkit/destsim"
 )
 
-// mailPassword is what the mail server of the transcripts asks for.
+// mailPassword is the password of the mail server of the transcripts.
 const mailPassword = "mail-password-of-the-test"
 
 // mailServers are all that run, by their address.

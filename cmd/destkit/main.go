@@ -1,7 +1,7 @@
 // Command destkit is the door of the toolkit: it owns flags, configuration
 // files, the environment, listeners, signals, terminals and exit statuses. It
 // knows nothing of the protocol; every judgement, reply and report comes from
-// the libraries beside it, which in turn never read the environment, listen or
+// the other libraries, which in turn never read the environment, listen or
 // exit.
 package main
 

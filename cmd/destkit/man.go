@@ -47,7 +47,7 @@ func newMan() *cobra.Command {
 	}
 }
 
-// describe gives cmd and what is below it their descriptions in Markdown, which the
+// describe gives cmd and its subcommands their descriptions in Markdown, which the
 // pages are made from, with the exit statuses that the help shows.
 func describe(cmd *cobra.Command) {
 	text := cmd.Long

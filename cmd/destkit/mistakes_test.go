@@ -248,7 +248,7 @@ func quietTLS(handler http.Handler) *httptest.Server {
 	return s
 }
 
-// TestMistakesPage makes every mistake of the page and keeps what is printed; -update
+// TestMistakesPage makes every mistake of the page and keeps the output; -update
 // writes the page.
 func TestMistakesPage(t *testing.T) {
 	if runtime.GOOS == "windows" {

@@ -44,7 +44,7 @@ func startedAndEnded(t *testing.T, status int, args ...string) (first command.Fi
 	rest, err := io.ReadAll(io.MultiReader(decoder.Buffered(), stdout))
 	require.NoError(t, err)
 	require.Equal(t, "\n", string(rest), "standard output is one line")
-	_ = cmd.Wait() // the status says it
+	_ = cmd.Wait() // the status shows it
 	require.Equal(t, status, cmd.ProcessState.ExitCode(), said.String())
 	require.Equal(t, cmd.Process.Pid, first.PID)
 	require.Equal(t, command.ReadBuild().Version, first.Version)

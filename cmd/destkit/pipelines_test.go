@@ -175,7 +175,7 @@ func TestPipelinesRun(t *testing.T) {
 	}
 }
 
-// TestPipelinesPublish holds that what a pipeline publishes is what it wrote.
+// TestPipelinesPublish asserts that a pipeline publishes the files that it wrote.
 func TestPipelinesPublish(t *testing.T) {
 	var gitlab gitlabPipeline
 	require.NoError(t, configfile.Read(pipeline("gitlab-ci.yml"), &gitlab))

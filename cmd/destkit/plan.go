@@ -16,7 +16,7 @@ import (
 	"github.com/destkit/destkit/internal/quantity"
 )
 
-// newPlan is for who must answer for a production system: it says what a run
+// newPlan is for the owner of a production system: it reports what a run
 // would write before anything is written.
 func newPlan() *cobra.Command {
 	var j judging
@@ -105,8 +105,8 @@ func printServicePlan(w io.Writer, p *conformance.PlanReport, verbose bool) {
 	printUndecided(w, p)
 }
 
-// printPlan puts first what a careful owner asks first: which objects, how many
-// records, what keys, and how they are removed.
+// printPlan puts first what a careful owner needs first: which objects, how
+// many records, what keys, and how they are removed.
 func printPlan(w io.Writer, p *conformance.PlanReport, verbose bool) {
 	foreign.Printf(w, "%s\n", p.Target)
 	for _, replica := range p.Replicas {

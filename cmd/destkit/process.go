@@ -53,7 +53,7 @@ func NewProcess(line, url string) (*Process, error) {
 	if err != nil {
 		return nil, exit.Untested(fmt.Errorf("open the file for the output of --exec: %w", err))
 	}
-	// Only whether something answers is asked; the judge looks at certificates.
+	// This checks only whether something answers; the judge looks at certificates.
 	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 	return &Process{words: words, url: url, log: file, client: &http.Client{
 		Transport: transport, Timeout: askTime,
@@ -133,7 +133,7 @@ func (c *Process) answers(ctx context.Context) bool {
 	return true
 }
 
-// stop ends the command and what it has started.
+// stop ends the command and its children.
 func (c *Process) stop() {
 	if c.cmd == nil {
 		return

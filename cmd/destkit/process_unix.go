@@ -11,8 +11,8 @@ import (
 // it, and Ctrl-C in the terminal reaches destkit alone.
 func leadGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
-// endGroup asks the command and its children to end.
+// endGroup signals the command and its children to end.
 func endGroup(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 
-// killGroup ends what is left of them.
+// killGroup kills the rest of them.
 func killGroup(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

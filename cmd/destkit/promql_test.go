@@ -8,7 +8,7 @@ import (
 	"github.com/VictoriaMetrics/metricsql"
 )
 
-// The parser takes more than Prometheus does: what queries may use of it is listed.
+// The parser takes more than Prometheus does: the list holds the parts that queries may use.
 var (
 	promFunctions = []string{"rate", "increase", "histogram_quantile"}
 	promOperators = []string{"+", "-", "*", "/", "and", "or", "unless"}
@@ -28,8 +28,8 @@ func (c *queryCheck) fail(format string, args ...any) {
 	}
 }
 
-// checkQuery checks a query of a dashboard and the labels of its legend against what is
-// scraped; it returns the metrics that it uses.
+// checkQuery checks a query of a dashboard and the labels of its legend against the
+// scraped metrics; it returns the metrics that it uses.
 func checkQuery(query, legend string, metrics map[string]family) ([]string, error) {
 	query = strings.NewReplacer("$__rate_interval", "5m", "$job", ".+").Replace(query)
 	e, err := metricsql.Parse(query)

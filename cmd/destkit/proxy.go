@@ -232,7 +232,7 @@ func (j *proxying) run(cmd *cobra.Command) error {
 	return exit.With(status)
 }
 
-// noteCounts says in a report what was not judged.
+// noteCounts adds to a report what was not judged.
 func noteCounts(r *conformance.Report, counts proxy.Counts) {
 	if counts.NotJudged > 0 {
 		r.Notes = append(r.Notes, foreign.Line(sprintf("%d of %s only passed on, not judged: the judge did not keep up, or a body was longer than --max-body", counts.NotJudged, quantity.Count(counts.Passed, "call"))))

@@ -35,10 +35,10 @@ func (c *controlPort) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.control.ServeHTTP(w, r)
 }
 
-// CloseConsole ends what is live.
+// CloseConsole ends live updates.
 func (c *controlPort) CloseConsole() { c.page.CloseConsole() }
 
-// checkControl refuses flags of a second port that is not asked for.
+// checkControl refuses flags of a second port that is not requested.
 func (j *proxying) checkControl() error {
 	switch {
 	case j.control == "" && j.controlToken.Variable != "":
@@ -75,7 +75,7 @@ func (j *proxying) serveControl(ctx context.Context, traffic *proxyTraffic, from
 	return c, nil
 }
 
-// finish says on the pages that the calls have ended.
+// finish shows on the pages that the calls have ended.
 func (c *controlPort) finish() {
 	if c != nil {
 		c.page.Finish()
@@ -90,7 +90,7 @@ func (c *controlPort) close() {
 	}
 }
 
-// shownStatus is the exit status in an error that has been told already.
+// shownStatus is the exit status in an error that has been reported already.
 func shownStatus(err error) int {
 	var ended *exit.Error
 	switch {

@@ -122,7 +122,7 @@ func (w *watchedProxy) batch(lastNames ...string) string {
 		`"last_name":{"active_identifier":false,"field":{"field_api_name":"last_name","label":"Last name","identifier":false,"required":true,"createable":true,"updateable":true,"type":"string","array":false}}}},"records":`+string(text)+`}`)
 }
 
-// plan is what a service asks before its batches.
+// plan makes the calls of a service before its batches.
 func (w *watchedProxy) plan() {
 	w.t.Helper()
 	contact := `{"object":{"object_api_name":"contact","label":"Contact"}}`
@@ -133,7 +133,7 @@ func (w *watchedProxy) plan() {
 	w.call(rpc.MethodGetSyncSpeed, "{}")
 }
 
-// look asks the second port as a browser does, and follows redirects.
+// look calls the second port as a browser does, and follows redirects.
 func (w *watchedProxy) look(path string, header ...string) (status int, text string) {
 	w.t.Helper()
 	r, err := http.NewRequest(http.MethodGet, w.port.port.URL+path, nil)
@@ -154,7 +154,7 @@ func (w *watchedProxy) look(path string, header ...string) (status int, text str
 	return got.StatusCode, string(body)
 }
 
-// shows waits until a page says something.
+// shows waits until a page shows a text.
 func (w *watchedProxy) shows(path, words string) (text string) {
 	w.t.Helper()
 	require.Eventually(w.t, func() bool {
@@ -293,7 +293,7 @@ func TestMatrixProxyWalk(t *testing.T) {
 	b.Sees("No call has come yet.")
 	b.Look("proxy-start")
 
-	// Calls come live, and what they break.
+	// Calls and their findings come live.
 	w.plan()
 	b.Sees("supported_operations")
 	b.Sees("get_sync_speed")
@@ -304,7 +304,7 @@ func TestMatrixProxyWalk(t *testing.T) {
 	require.True(t, b.Until("document.getElementById('live-state').textContent === 'live'"), "the page is not live")
 	b.Look("proxy-traffic")
 
-	// A filter acts while one types, and what comes later is filtered, too.
+	// A filter acts while one types, and later rows are filtered, too.
 	rows := func(n int) string { return fmt.Sprintf("document.querySelectorAll('[data-row]').length === %d", n) }
 	b.Do(chromedp.SendKeys("input[name=text]", "lovelace", chromedp.ByQuery))
 	require.True(t, b.Until(rows(1)), "the filter does not act")

@@ -152,7 +152,7 @@ func syncThrough(t *testing.T, s syncing) (endpoint, caller *conformance.Report)
 	} else {
 		advance()
 	}
-	// What the buttons of the interface call.
+	// Calls of the buttons of the interface.
 	for range 2 {
 		_ = client.Get(ctx, "/destinations", nil)
 		_ = client.Post(ctx, "/destinations/"+itoa(w.Target)+"/test", nil, nil)
@@ -164,7 +164,7 @@ func syncThrough(t *testing.T, s syncing) (endpoint, caller *conformance.Report)
 
 func itoa(n int64) string { return strings.TrimSpace(sprintf("%d", n)) }
 
-// findingsOf shows what was found, for a message.
+// findingsOf shows the findings, for a message.
 func findingsOf(r *conformance.Report) string {
 	var out []string
 	for _, c := range r.Checks {
@@ -175,7 +175,7 @@ func findingsOf(r *conformance.Report) string {
 	return strings.Join(out, "\n")
 }
 
-// decidedOn is what a report says about a check.
+// decidedOn is the report's result for a check.
 func decidedOn(r *conformance.Report, check string) conformance.CheckResult {
 	for _, c := range r.Checks {
 		if c.ID == check {

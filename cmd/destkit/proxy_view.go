@@ -102,7 +102,7 @@ func (v *trafficView) start(counts func() proxy.Counts, flush func() error) (sto
 			case <-done:
 				return
 			case <-every.C:
-				_ = flush() // the end of the run says it again
+				_ = flush() // the end of the run reports it again
 				if v.summary {
 					foreign.Println(v.w, v.words(counts()))
 				}

@@ -22,7 +22,7 @@ import (
 	"github.com/destkit/destkit/internal/quantity"
 )
 
-// isRecording tells a recording from the JSON report of a run by its beginning.
+// isRecording distinguishes a recording from the JSON report of a run by its beginning.
 func isRecording(name string) bool {
 	file, err := os.Open(name)
 	if err != nil {

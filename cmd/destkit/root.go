@@ -79,9 +79,9 @@ destination (destsim) and for the service that calls it (serve, sync).`,
 	return root
 }
 
-// judgeMemory is what the garbage collector of a judge keeps to. What an endpoint can
-// make it hold is counted and lower; without the limit as much again could be
-// garbage.
+// judgeMemory is the limit for the garbage collector of a judge. Memory that an
+// endpoint can make it hold is counted and lower; without the limit as much again
+// could be garbage.
 const judgeMemory = 160 << 20
 
 // frugal is a command that reads what others wrote, and stays below 256 MiB of memory

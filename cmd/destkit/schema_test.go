@@ -251,7 +251,7 @@ func TestSchemasRefuse(t *testing.T) {
 	}
 }
 
-// TestReportsHaveTheirSchema: what the judge and a load write is what the schemas say.
+// TestReportsHaveTheirSchema: the output of the judge and of a load matches the schemas.
 func TestReportsHaveTheirSchema(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(repository, "conformance", "report", "testdata", "sample.json"))
 	require.NoError(t, err)

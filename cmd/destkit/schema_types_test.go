@@ -177,7 +177,7 @@ func (m *schemaMaker) nameOf(field reflect.StructField) (name string, optional b
 	return name, strings.Contains(options, "omitempty") || strings.Contains(options, "omitzero")
 }
 
-// comment is what the source says of a type or a field, with the key in place of
+// comment is the source's comment on a type or a field, with the key in place of
 // the name of the field.
 func (m *schemaMaker) comment(typ reflect.Type, field, key string) string {
 	if typ.Name() == "" {

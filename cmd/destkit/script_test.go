@@ -190,7 +190,7 @@ func program(ts *testscript.TestScript, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// running is a simulator or a service in a process of its own.
+// running is a simulator or a service in a separate process.
 type running struct {
 	cmd  *exec.Cmd
 	out  *bufio.Reader
@@ -201,7 +201,7 @@ type running struct {
 // simulators are all that run, by their URL.
 var simulators sync.Map
 
-// stop ends it and returns what it printed after its first line.
+// stop ends it and returns its output after the first line.
 func (r *running) stop(signal os.Signal) (rest []byte, err error) {
 	r.once.Do(func() {
 		if signal != nil { // else it ends by itself
@@ -458,7 +458,7 @@ func cmdWords(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// patience is how long a script waits for what must come.
+// patience is how long a script waits for an expected event.
 const patience = time.Minute
 
 // cmdAsks is `asks [-ca FILE] [-token TOKEN] [-d BODY|@FILE] [-origin] [-until TEXT] [-o FILE] URL`: a

@@ -46,7 +46,7 @@ func TestMatrixOfTheServicesMemory(t *testing.T) {
 	flooding := connect("Flooding", sabotage(t, "sync_batch", many, things(each)...))
 	good := connect("Good", sabotage(t, "nothing", nil, things(3*each)...))
 	var syncs, wide []int64
-	// write is a sync of four rows into an object of its own.
+	// write is a sync of four rows into its own object.
 	write := func(to int64, object, query string, mapping map[string]any) {
 		dataset := id("/datasets", map[string]any{"name": fmt.Sprintf("Rows of %s for %d", object, to), "type": "sql", "source_id": from, "query": query + " FROM rows WHERE id <= 4"})
 		body := crowd.SyncBody(from, to, object, api.OperationUpsert)

@@ -25,8 +25,8 @@ const (
 	pictureFailure = 16 // lines of the first failure that are shown, at most
 )
 
-// TestTerminalPicture runs the two commands of docs/terminal.svg and holds what they
-// print against the text in the picture; -update draws it again.
+// TestTerminalPicture runs the two commands of docs/terminal.svg and compares their
+// output with the text in the picture; -update draws it again.
 func TestTerminalPicture(t *testing.T) {
 	matrixtest.Long(t)
 	t.Parallel()
@@ -42,7 +42,7 @@ func TestTerminalPicture(t *testing.T) {
 	require.ErrorAs(t, err, &exit)
 	require.Equal(t, 1, exit.ExitCode())
 
-	// What the program prints on a terminal is the same text with colours.
+	// The output on a terminal is the same text with colours.
 	read, err := os.Open(filepath.Join(folder, "report.json"))
 	require.NoError(t, err)
 	defer func() { _ = read.Close() }()
@@ -133,7 +133,7 @@ var (
 	colourCode = regexp.MustCompile(`\x1b\[([0-9;]*)m`)
 	inPicture  = regexp.MustCompile(`(?s)<text[^>]*>(.*?)</text>`)
 	markup     = regexp.MustCompile(`<[^>]*>`)
-	// What differs from run to run: how many calls were needed, and how long they took.
+	// Values that differ from run to run: how many calls were needed, and how long they took.
 	volatile = regexp.MustCompile(`\b\d+ (calls|records)\b|\b\d+(\.\d+)? m?s\b`)
 )
 
@@ -156,7 +156,7 @@ const (
 var pictureColours = map[string]string{"31": "#ff7b72", "32": "#56d364", "33": "#e3b341", "36": "#76e3ea", "2": "#8b949e"}
 
 // drawTerminal draws lines with colour codes as a window of a terminal. Each run of one
-// colour has a place of its own, so that columns stay in line in every font.
+// colour has its own place, so that columns stay in line in every font.
 func drawTerminal(lines []string) string {
 	width := 2*pictureMargin + pictureColumns*cellWidth
 	height := pictureBar + 2*pictureMargin + float64(len(lines))*cellHeight

@@ -98,7 +98,7 @@ func meant(kind string) string {
 // namedSchemaLine names the schema of a file for editors.
 var namedSchemaLine = regexp.MustCompile(`(?m)^#\s*yaml-language-server:\s*\$schema=(?:\S*/)?([\w-]+)\.json\s*$`)
 
-// kindOf says by which reader a file is read.
+// kindOf selects the reader of a file.
 func kindOf(file, as string) (string, error) {
 	if as != "" {
 		return as, nil

@@ -21,7 +21,7 @@ var secretName = regexp.MustCompile(`\$\{?(DESTKIT_[A-Z0-9_]+)\}?`)
 type secretWords map[string]string
 
 // holding gives the words for a placeholder whose secret is known: the variable that
-// holds it, else one that the shell asks for.
+// holds it, else one that the shell requires.
 func (s secretWords) holding(name, secret string) {
 	if held := variableOf(secret); held != "" {
 		s[name] = "${" + held + "}"

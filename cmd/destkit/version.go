@@ -12,7 +12,7 @@ import (
 // so that a commit gives the same bytes whenever it is built.
 var version, commit, date string
 
-// newVersion says which build made a report; the report carries the same words.
+// newVersion prints the build that made a report; the report carries the same words.
 func newVersion() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{

@@ -14,8 +14,8 @@ import (
 	"github.com/destkit/destkit/internal/matrixtest"
 )
 
-// banned are words that say less than others do, with what stands in their place. Each
-// is a pattern of whole words.
+// banned are words that are vaguer than others, with their replacements. Each is a
+// pattern of whole words.
 var banned = map[string]string{
 	`(tells|says) whether`:           "reports whether",
 	`\(facts`:                        "the fact itself",

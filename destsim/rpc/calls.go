@@ -76,7 +76,7 @@ func (c *Client) GetSyncSpeed(ctx context.Context) (Speed, error) {
 	return result, err
 }
 
-// SyncBatch calls sync_batch. The results stand in the order of the reply;
+// SyncBatch calls sync_batch. The results are in the order of the reply;
 // which record each one answers is for the caller to find out by its
 // identifier. An error_message that is not a string stays its JSON text.
 func (c *Client) SyncBatch(ctx context.Context, params BatchParams) (BatchResult, error) {
@@ -114,7 +114,7 @@ func (c *Client) readReply(resp *http.Response) ([]byte, error) {
 		return nil, fmt.Errorf("read reply: %w", err)
 	}
 	var body bytes.Buffer
-	// What the head says is room to begin with, within reason: it may lie.
+	// Content-Length sets the first buffer, within reason: it may be false.
 	body.Grow(int(min(max(resp.ContentLength, 0), LargeReply)) + bytes.MinRead)
 	from := &bounded{r: decoded, left: most}
 	if c.Large != nil {

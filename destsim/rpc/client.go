@@ -20,7 +20,7 @@ import (
 const (
 	// DefaultMaxReply bounds a reply where Client.MaxReply is 0.
 	DefaultMaxReply = 64 << 20
-	// LargeReply is how much of a reply is read before Client.Large is asked.
+	// LargeReply is how much of a reply is read before Client.Large is called.
 	LargeReply = 256 << 10
 )
 
@@ -35,11 +35,11 @@ type Client struct {
 	Header http.Header
 	// HTTP carries the calls; nil: the default transport, no redirects followed.
 	HTTP *http.Client
-	// MaxReply bounds a reply in bytes, as received and as decoded; 0 stands
-	// for DefaultMaxReply.
+	// MaxReply bounds a reply in bytes, as received and as decoded; 0 means
+	// DefaultMaxReply.
 	MaxReply int64
-	// Large is asked before a reply takes more than LargeReply bytes of memory, and
-	// may wait; it may be nil.
+	// Large is called before a reply takes more than LargeReply bytes of memory,
+	// and may wait; it may be nil.
 	Large func(ctx context.Context) error
 }
 

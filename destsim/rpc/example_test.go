@@ -11,7 +11,7 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
-// A client asks an endpoint which objects it has; the endpoint here answers with what the
+// A client fetches the objects of an endpoint; the endpoint here answers with what the
 // package offers to those who write one.
 func ExampleClient() {
 	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -8,8 +8,8 @@ import (
 )
 
 // EncodeRequest appends one request in the published key order jsonrpc,
-// method, params, id, without white space. params must be a JSON
-// object and is copied as it is; nil stands for {}.
+// method, params, id, without white space. params must be a JSON object
+// and is copied as it is; nil means {}.
 func EncodeRequest(dst []byte, method string, params []byte, id string) []byte {
 	// Room for all of it at once: params may be megabytes.
 	dst = slices.Grow(dst, len(params)+len(method)+len(id)+64)
@@ -51,7 +51,7 @@ func DecodeRequest(body []byte) (Request, error) {
 	return r, nil
 }
 
-// set takes the raw members, or says what is wrong with them.
+// set takes the raw members, or returns what is wrong with them.
 func (r *Request) set(jsonrpc, name, params, id []byte) error {
 	if !idKind(id) {
 		return newError(CodeInvalidRequest, "invalid request: id is not a string, a number or null")

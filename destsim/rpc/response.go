@@ -89,8 +89,7 @@ func newError(code int64, message string) *Error {
 }
 
 // AppendResponse appends a response with a result. id is the raw id of the
-// request (nil stands for null), result a JSON object; both are copied as they
-// are.
+// request (nil means null), result a JSON object; both are copied as they are.
 func AppendResponse(dst, id, result []byte) []byte {
 	dst = AppendResponseHead(dst, id)
 	if len(result) == 0 {
@@ -106,7 +105,7 @@ func AppendResponseHead(dst, id []byte) []byte {
 }
 
 // AppendError appends a response with an error (spec 7.2.2). id is the raw id
-// of the request; nil stands for null, as after a parse error.
+// of the request; nil means null, as after a parse error.
 func AppendError(dst, id []byte, e *Error) []byte {
 	dst = appendHead(dst, id)
 	dst = append(dst, `,"error":{"code":`...)

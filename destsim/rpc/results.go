@@ -6,10 +6,10 @@ import (
 	"github.com/destkit/destkit/internal/rawjson"
 )
 
-// ScanResults walks the result of sync_batch and calls fn for every entry of
-// record_results, in the order of the wire, without allocating. identifier and
-// message are raw values within result, nil where absent. success is true only when the entry says so with the
-// boolean true: a record without explicit success has failed.
+// ScanResults walks the result of sync_batch and calls fn for every entry of record_results, in the
+// order of the wire, without allocating. identifier and message are raw values within result, nil
+// where absent. success is true only when the entry has the boolean true: a record without explicit
+// success has failed.
 //
 // An error of fn ends the walk and is returned as it is. Text that is not JSON
 // is an error that names the byte, a wrong shape wraps ErrResults; fn may have been
@@ -84,7 +84,7 @@ type entry struct {
 	success             bool
 }
 
-// entryDepth is how deep a member of an entry stands: result, array, entry.
+// entryDepth is how deep a member of an entry is: result, array, entry.
 const entryDepth = 3
 
 func (e *entry) scan(b []byte, i int) (int, rawjson.Fault) {

@@ -61,7 +61,7 @@ func FieldTypes() []string {
 // CanCreateOnWrite is the only published value of Object.CanCreateFields.
 const CanCreateOnWrite = "on_write"
 
-// Error codes of JSON-RPC 2.0. The protocol adds none of its own.
+// Error codes of JSON-RPC 2.0. The protocol adds none.
 const (
 	CodeParseError     = -32700
 	CodeInvalidRequest = -32600
@@ -78,7 +78,7 @@ type Object struct {
 	CanCreateFields string `json:"can_create_fields,omitempty"`
 }
 
-// Ref is the object as it stands in params: exactly two keys.
+// Ref is the object as written in params: exactly two keys.
 func (o Object) Ref() ObjectRef { return ObjectRef{APIName: o.APIName, Label: o.Label} }
 
 // ObjectRef names an object in the params of list_fields,

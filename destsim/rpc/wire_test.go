@@ -12,8 +12,7 @@ import (
 	"github.com/destkit/destkit/internal/rawjson"
 )
 
-// FuzzDecodeResponse: what is read, and what is refused and how, is what encoding/json and
-// the rules of JSON-RPC say.
+// FuzzDecodeResponse: results and errors match encoding/json and the rules of JSON-RPC.
 func FuzzDecodeResponse(f *testing.F) {
 	for _, body := range []string{
 		`{"jsonrpc":"2.0","id":"1","result":{"record_results":[]}}`, `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"no","data":[1]}}`,
@@ -101,7 +100,7 @@ func TestScanResultsStops(t *testing.T) {
 	require.Equal(t, 1, calls)
 }
 
-// FuzzScanResults: what is reported, and what is refused and how, is what encoding/json says.
+// FuzzScanResults: results and errors match those of encoding/json.
 func FuzzScanResults(f *testing.F) {
 	for _, result := range []string{
 		`{"record_results":[{"identifier":"a","success":true},{"identifier":2,"success":false,"error_message":"no"}]}`,
@@ -197,8 +196,7 @@ func modelRequest(body []byte) (m map[string]json.RawMessage, code int64) {
 	return m, 0
 }
 
-// FuzzDecodeRequest: what is read, and what is refused by which code, is what encoding/json
-// and the rules of JSON-RPC say.
+// FuzzDecodeRequest: results and error codes match encoding/json and the rules of JSON-RPC.
 func FuzzDecodeRequest(f *testing.F) {
 	for _, body := range []string{
 		documentedBody, `{"jsonrpc":"2.0","method":"m","params":{"a":[1,2,{"b":null}]},"id":7}`, `{"id":"\u0061","params":{},"method":"sync\u005fbatch","jsonrpc":"2.0","x":1}`,

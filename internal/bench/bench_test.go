@@ -1,10 +1,6 @@
-// Package bench measures the goals of the toolkit and prints them as one table:
-// the load generator against other generators and against the simulator, both
-// alone, syncs, the REST service, and the judge.
-//
-// It starts the program as its users do and reads what it puts out; of the
-// packages of the toolkit it knows nothing. What needs their insides is a
-// benchmark or a test there, which is run and whose figures are read.
+// Package bench measures the goals of the toolkit and prints them as one table: load generator, simulator,
+// syncs, REST service and judge. It starts the program as its users do and reads its output, and
+// runs and reads the benchmarks of packages for their internals.
 package bench
 
 import (
@@ -36,8 +32,8 @@ func init() {
 	flag.BoolVar(&flags.update, "update", false, "write the table into docs/evidence/performance.md")
 }
 
-// TestGoals measures all that was asked for. A goal that is missed is no failure; a
-// measurement that could not be made is one, and the others are made all the same.
+// TestGoals measures everything requested. A missed goal is no failure; a failed
+// measurement is one, and the others are made all the same.
 func TestGoals(t *testing.T) {
 	if !flags.measure {
 		t.Skip("make bench measures the goals")
@@ -49,7 +45,7 @@ func TestGoals(t *testing.T) {
 	for _, s := range sections(flags) {
 		t.Run(s.name, func(t *testing.T) {
 			f := figures{}
-			defer func() { // also where it could not be measured: the table says what is missing
+			defer func() { // also where it could not be measured: the table lists what is missing
 				if t.Failed() {
 					f = nil
 				}
@@ -72,8 +68,8 @@ func TestGoals(t *testing.T) {
 	}
 }
 
-// lab is where it is measured: the folder of the repository, a folder for what is
-// written, the program and the peers.
+// lab is the place of the measurement: the folder of the repository, a folder for
+// output, the program and the peers.
 type lab struct {
 	root, folder, program string
 	tools                 map[string]string // the peers that are there, by name
@@ -85,7 +81,7 @@ func newLab(t *testing.T) *lab {
 	l.program = filepath.Join(l.folder, "destkit")
 	l.findPeers()
 	l.say("building the program")
-	// As make build makes it: what is measured is what is shipped.
+	// As make build makes it: the shipped program is measured.
 	l.run(t, []string{"CGO_ENABLED=0"}, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", l.program, "./cmd/destkit")
 	return l
 }

@@ -36,7 +36,7 @@ func (f figures) row(x wanted, rounds int) (row, error) {
 		what, unit, _ := strings.Cut(x.over, " ")
 		r.note = fmt.Sprintf("%s: %s %s", filepath.Base(what), digits(median(under)), unit)
 	}
-	// A benchmark that does its rounds itself gives their spread beside the median.
+	// A benchmark that does its rounds itself gives their spread as well as the median.
 	if low, high := f[x.source+"-low"], f[x.source+"-high"]; len(low) == 1 && len(high) == 1 {
 		r.low, r.high, r.runs = low[0], high[0], rounds
 	}
@@ -46,7 +46,7 @@ func (f figures) row(x wanted, rounds int) (row, error) {
 
 var benchmarkLine = regexp.MustCompile(`^Benchmark(\S+?)(?:-\d+)?\s+\d+\s+(.+)$`)
 
-// packageTook is how long go test says that a package took, without building it.
+// packageTook is the time that go test reports for a package, without building it.
 var packageTook = regexp.MustCompile(`(?m)^ok\s+\S+\s+([\d.]+)s`)
 
 // read adds the output of go test -bench: by the name of the benchmark, without
@@ -137,7 +137,7 @@ func TestBenchmarksAreRead(t *testing.T) {
 	require.Equal(t, "a car is not installed", r.verdict())
 }
 
-// TestBenchmarksAreThere: what is measured in other packages is found there, so that a
+// TestBenchmarksAreThere: the benchmarks of other packages are found there, so that a
 // package that moves does not take its goals out of the page.
 func TestBenchmarksAreThere(t *testing.T) {
 	text, err := os.ReadFile("table_test.go")

@@ -34,7 +34,7 @@ var template = func() string {
 	return `{"occurred_at":"{{pick ` + moments.String() + `never}}"}`
 }()
 
-// loaded is what `destkit load --json` says, as far as it is needed here.
+// loaded is the part of the output of `destkit load --json` that is needed here.
 type loaded struct {
 	RequestsPerSecond float64          `json:"requests_per_second"`
 	Requests          int64            `json:"requests"`
@@ -46,8 +46,8 @@ type loaded struct {
 	} `json:"generator"`
 }
 
-// load runs `destkit load` against the simulator. It must tell every record that was
-// refused from every one that was stored, as the simulator counts them.
+// load runs `destkit load` against the simulator. It must distinguish refused from
+// stored records exactly, as the simulator counts them.
 func (l *lab) load(t *testing.T, s *simulator, limits ...string) *loaded {
 	t.Helper()
 	file, work := filepath.Join(l.folder, "load.json"), filepath.Join(l.folder, "template.json")
@@ -115,7 +115,7 @@ func (l *lab) loadRound(t *testing.T, f figures, sim *simulator) {
 	}
 }
 
-// simulator is `destkit destsim` in a process of its own, as it is shipped.
+// simulator is `destkit destsim` in a separate process, as it is shipped.
 type simulator struct {
 	url   string
 	roots string // file; "" without TLS
@@ -145,7 +145,7 @@ func (l *lab) startSimulator(t *testing.T, secure bool) *simulator {
 	// A pipe that is not read would stop it one day.
 	go func() { _, _ = io.Copy(io.Discard, reader) }()
 	if secure {
-		// The control routes stand on the same port, behind the same certificate.
+		// The control routes are on the same port, behind the same certificate.
 		pem, err := os.ReadFile(s.roots)
 		require.NoError(t, err)
 		pool := x509.NewCertPool()

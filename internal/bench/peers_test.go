@@ -20,8 +20,8 @@ type peer struct {
 	name string
 	args func(seconds, url, body, script string) []string
 	rate *regexp.Regexp
-	// bad are all groups that count what was not answered with 200; such lines stand
-	// there only where there were some.
+	// bad are all groups that count requests without a 200; such lines appear only
+	// where there were some.
 	bad *regexp.Regexp
 }
 
@@ -51,7 +51,7 @@ func (l *lab) findPeers() {
 	}
 }
 
-// tally is what a peer says.
+// tally is the output of a peer.
 type tally struct {
 	rate float64 // requests per second
 	bad  float64 // answers that were none, or not 200
@@ -129,7 +129,7 @@ func TestOutputsOfPeersAreRead(t *testing.T) {
 	}
 }
 
-// What gave up has no rate; that is an error and no rate of zero.
+// A peer that gave up has no rate: an error, not a rate of zero.
 func TestOutputsWithoutARate(t *testing.T) {
 	for _, sample := range []string{"wrk.refused.txt", "fortio.refused.txt", "fortio.bad.txt"} {
 		text, err := os.ReadFile(filepath.Join("testdata", sample))

@@ -35,7 +35,7 @@ func (r report) table() string {
 	part := ""
 	for _, row := range r.rows {
 		shown := row.part
-		if shown == part { // it stands once
+		if shown == part { // it appears once
 			shown = ""
 		}
 		part = row.part
@@ -59,7 +59,7 @@ func (r report) table() string {
 	return out.String()
 }
 
-// sum says how many goals are met.
+// sum counts the goals that are met.
 func (r report) sum() string {
 	met, missed, absent := 0, 0, 0
 	for _, row := range r.rows {
@@ -76,7 +76,7 @@ func (r report) sum() string {
 	return fmt.Sprintf("%d goals met, %d missed, %d not measured.", met, missed, absent)
 }
 
-// text is what is printed, and what is written into the page.
+// text is printed, and written into the page.
 func (r report) text() string {
 	return fmt.Sprintf("Measured on %s in %s, in one session: medians of %d runs of %d s each, contenders alternating.\n%s.\n%s\n\n%s",
 		time.Now().UTC().Format("2 January 2006"), r.took.Round(time.Second), r.options.rounds, r.options.seconds, r.machine, r.sum(), r.table())
@@ -103,8 +103,8 @@ func (r report) write(path string) error {
 
 var processor = regexp.MustCompile(`(?m)^model name\s*: (.*)$`)
 
-// thisMachine is what was measured on. The kernel matters as much as the processor: most
-// of a small request is its work.
+// thisMachine describes the measured machine. The kernel matters as much as the
+// processor: most of a small request is its work.
 func thisMachine() string {
 	kernel, _ := exec.Command("uname", "-sr").Output()
 	name := "unknown processor"
@@ -116,7 +116,7 @@ func thisMachine() string {
 	return fmt.Sprintf("%s, %d cores, %s, %s", name, runtime.NumCPU(), strings.TrimSpace(string(kernel)), runtime.Version())
 }
 
-// row is one line of the table: a goal and what was measured.
+// row is one line of the table: a goal and its measurement.
 type row struct {
 	wanted
 	// shown is the median of single runs, unless it is of medians (a ratio); low and
@@ -127,7 +127,7 @@ type row struct {
 	note             string
 }
 
-// median of what was measured.
+// median of measurements.
 func median(list []float64) float64 {
 	sorted, n := slices.Sorted(slices.Values(list)), len(list)
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
@@ -176,7 +176,7 @@ func (r row) spread() string {
 	return digits(r.low) + " to " + digits(r.high)
 }
 
-// verdict says met, or by how much not.
+// verdict is "met", or by how much not.
 func (r row) verdict() string {
 	switch {
 	case r.absent != "":
@@ -249,7 +249,7 @@ func TestTheTableIsPrinted(t *testing.T) {
 	require.Contains(t, someReport().text(), "Some CPU, 2 cores, Linux 6.18, go1.26.\n1 goals met, 1 missed, 1 not measured.\n")
 }
 
-// What people have written around the table is theirs.
+// Hand-written text around the table stays.
 func TestThePageKeepsWhatIsWrittenByHand(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "performance.md")
 	require.NoError(t, os.WriteFile(path, []byte("# Performance\n\n"+"<!-- measured: written by make bench UPDATE=1 -->\n\n<!-- end of what is written -->"+"\n\n## How it is measured\n"), 0o600))
@@ -271,7 +271,7 @@ func TestThePageKeepsWhatIsWrittenByHand(t *testing.T) {
 	require.ErrorContains(t, better.write(path), "are not in it")
 }
 
-// What follows makes rows of tests.
+// Helpers that make rows of tests.
 
 func (r row) of(part, goal, unit string) row {
 	r.part, r.goal, r.unit, r.is = part, goal, unit, beside

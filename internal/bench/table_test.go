@@ -22,10 +22,10 @@ type wanted struct {
 	unit       string // of the figure in the table
 	want       float64
 	is         bound
-	needs      string // what may not be there; without it the row says so
+	needs      string // what may be missing; then the row reports it
 }
 
-// bound is how a figure is compared with what is wanted.
+// bound is how a figure is compared with its goal.
 type bound int
 
 const (
@@ -83,7 +83,7 @@ func sections(o options) []section {
 	}
 }
 
-// loadRows are those of destkit load against the simulator, beside other generators.
+// loadRows are those of destkit load against the simulator, next to other generators.
 func loadRows(part string, wrk, processor float64, fortio bool) []wanted {
 	rows := []wanted{
 		{part, "requests per second, every result checked", "load requests/s", "", "requests/s", 0, beside, ""},
@@ -112,7 +112,7 @@ func syncRows(rows int) (list []wanted) {
 			wanted{full, kind.name + ": M rows per second", at + "full-Mrows/s", "", "M rows/s", 0, beside, kind.name},
 			wanted{full, fmt.Sprintf("%s: ≥ %s × reading alone", kind.name, digits(kind.want)), at + "full/alone", "", "×", kind.want, atLeast, kind.name},
 			wanted{full, kind.name + ": ≤ 64 MB resident", at + "MB", "", "MB", 64, atMost, kind.name},
-			// What differs by less than a tenth is the collector's mood.
+			// Differences below a tenth are noise of the garbage collector.
 			wanted{full, kind.name + ": memory ≤ 1.10 × with 10 times as many rows", more + "MB", at + "MB", "×", 1.10, atMost, kind.name},
 			wanted{same, kind.name + ": ≥ 0.70 × reading alone", at + "unchanged/alone", "", "×", 0.70, atLeast, kind.name},
 			wanted{same, kind.name + ": no request sent", at + "unchanged-batches", "", "batches", 0, atMost, kind.name},
@@ -122,5 +122,5 @@ func syncRows(rows int) (list []wanted) {
 	return list
 }
 
-// syncRows is fewer than a million to try it; the table says so.
+// syncRows is fewer than a million to try it; the table notes it.
 func (o options) syncRows() int { return min(1_000_000, o.seconds*100_000) }

@@ -13,7 +13,7 @@ type Answer struct {
 	// ID is the raw id, nil where there is none; it starts at IDAt.
 	ID   []byte
 	IDAt int
-	// Error is the error object of the reply; there are no results beside it.
+	// Error is the error object of the reply; there are no results with it.
 	Error *rpc.Error
 	// First is where the first entry of record_results starts, 0 without one.
 	First int
@@ -23,7 +23,7 @@ type Answer struct {
 
 // Entry is one entry of record_results (spec 7.2.4). Identifier and Message are
 // raw values within the reply, nil where absent. Success is true only where the
-// entry says so with the boolean true.
+// entry has the boolean true.
 type Entry struct {
 	Start, End          int // End is the index after the closing brace
 	Identifier, Message []byte
@@ -57,7 +57,7 @@ func ScanAnswer(body []byte, a *Answer, each func(*Entry) error) error {
 }
 
 // ScanEntry scans the entry whose opening brace is body[i]; ok is false where
-// no object stands there or it is not JSON.
+// there is no object or it is not JSON.
 func ScanEntry(body []byte, i int, e *Entry) (ok bool) {
 	if i < 0 || i >= len(body) || body[i] != '{' {
 		return false
@@ -160,8 +160,8 @@ func (s *answerScan) object(i int) (int, rawjson.Fault, error) {
 	}
 }
 
-// entries reads record_results. What has the wrong shape is still read to its
-// end: "not JSON" is the graver fault.
+// entries reads record_results. An entry with the wrong shape is still read
+// to its end: "not JSON" is the graver fault.
 func (s *answerScan) entries(i int) (int, rawjson.Fault, error) {
 	b := s.body
 	s.found = true
@@ -239,7 +239,7 @@ func (s *answerScan) check() error {
 	return nil
 }
 
-// answerDepth is how deep a member of an entry stands: result, array, entry.
+// answerDepth is how deep a member of an entry is: result, array, entry.
 const answerDepth = 3
 
 func isVersion(raw []byte) bool {

@@ -3,7 +3,7 @@ package codec
 import "github.com/destkit/destkit/internal/rawjson"
 
 // AppendRecordResult appends one entry of record_results (spec 7.2.4).
-// identifier is the raw value that was sent; nil stands for null.
+// identifier is the raw value that was sent; nil means null.
 func AppendRecordResult(dst, identifier []byte, success bool, message string) []byte {
 	dst = append(dst, `{"identifier":`...)
 	if len(identifier) == 0 {

@@ -1,7 +1,7 @@
 // Package codec reads and writes the batches of the custom destination protocol as fast as
 // its bytes allow: the params of sync_batch without an allocation for each record, its
-// result in one pass, and the values that a plan declares. It stands on the wire types of
-// destsim/rpc; what is not a batch is decoded there.
+// result in one pass, and the values that a plan declares. It uses the wire types of
+// destsim/rpc, which decodes everything but batches.
 //
 // A batch of 1,000 records is read and answered in a thirtieth of the time that
 // encoding/json takes.
@@ -17,8 +17,8 @@ import (
 // Batch is a view of the params of one sync_batch call (spec 4.2). It keeps
 // the validated bytes and one offset pair per key and value, so decoding
 // allocates nothing per field or record once its slices have grown. A Batch is
-// reused by decoding into it again; what it hands out are slices of the
-// decoded text and live as long as that text is left alone.
+// reused by decoding into it again; it hands out slices of the decoded text,
+// valid as long as that text is left alone.
 type Batch struct {
 	// Plans remembers decoded plans for all batches that share it; nil: the
 	// Batch remembers the last plan by itself.
@@ -49,9 +49,9 @@ type Batch struct {
 	escaped  bool // some key holds an escape: keys are decoded to be compared
 }
 
-// recordSpan is one record: its bytes and its first field. same tells that it
-// has the names of the record before in their order, tight that no white space
-// stands around its members, plain that its values are what was expected.
+// recordSpan is one record: its bytes and its first field. same means that it
+// has the names of the record before in their order, tight that there is no
+// white space around its members, plain that its values are as expected.
 type recordSpan struct {
 	start, end, first  uint32
 	same, tight, plain bool

@@ -172,7 +172,7 @@ func TestPlanCache(t *testing.T) {
 	require.Nil(t, cache.find([]byte(`{"sync_id":1}`)), "the oldest are dropped")
 	require.NotNil(t, cache.find(fmt.Appendf(nil, `{"sync_id":%d}`, 2*planSlots-1)))
 
-	// A body changed after it was decoded must not change what is remembered.
+	// A body changed after it was decoded must not change the remembered plan.
 	own := params(7777)
 	b := Batch{Plans: &cache}
 	require.NoError(t, DecodeBatch(own, &b))
@@ -270,7 +270,7 @@ func requireRecord(t *testing.T, raw json.RawMessage, r RawRecord) {
 	require.Len(t, walked, len(want))
 }
 
-// TestRecordsAlike: what Same and Tight promise, whatever stands between two
+// TestRecordsAlike: what Same and Tight promise, whatever is between two
 // records that are alike.
 func TestRecordsAlike(t *testing.T) {
 	for records, want := range map[string]string{
@@ -380,8 +380,8 @@ func TestPatternChangesNothing(t *testing.T) {
 }
 
 // requireSameExpecting decodes params again into a batch that has decoded them,
-// with something expected of the values: that changes nothing but what is said
-// about them, and what is said is true.
+// with something expected of the values: that changes nothing but the reports
+// about them, and those are true.
 func requireSameExpecting(t *testing.T, params []byte, b *Batch) {
 	if b.Len() == 0 {
 		return

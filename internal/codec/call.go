@@ -8,10 +8,10 @@ import (
 )
 
 // DecodeCall is rpc.DecodeRequest for a server's hot path: r is reused, and the
-// params of a sync_batch are decoded into b in the same pass over the body
-// when the method stands before the params, as it does in the published order.
-// It allocates nothing when r and b are reused and the plan is remembered. ID
-// stays empty; RawID is what an answer needs.
+// params of a sync_batch are decoded into b in the same pass over the body when
+// the method precedes the params, as in the published order. It allocates
+// nothing when r and b are reused and the plan is remembered. ID stays empty;
+// RawID is what an answer needs.
 //
 // A wrong envelope is an *rpc.Error as in rpc.DecodeRequest, wrong params of a
 // sync_batch are one as in DecodeBatch. b holds something only after a
@@ -58,7 +58,7 @@ func decodeQuickly(body []byte, r *rpc.Request, b *Batch) bool {
 	}
 	switch {
 	case method != rpc.MethodSyncBatch:
-		b.reset(nil) // another method may stand behind the params of a batch
+		b.reset(nil) // another method may follow the params of a batch
 	case !b.done:
 		return false
 	}

@@ -28,7 +28,7 @@ func callSeeds(f *testing.F) {
 	}
 }
 
-// FuzzDecodeCall compares the single pass with the two steps it stands for.
+// FuzzDecodeCall compares the single pass with the two steps it replaces.
 func FuzzDecodeCall(f *testing.F) {
 	callSeeds(f)
 	f.Add(benchBody(f, 2))

@@ -18,8 +18,8 @@ type pattern struct {
 	expected *Expectation
 }
 
-// patternName is a name with its quotes and the colon: where it stands, and its
-// first and its last eight bytes. Of a shorter one mask covers all there is.
+// patternName is a name with its quotes and the colon: its place, and its first
+// and its last eight bytes. Of a shorter one mask covers all there is.
 type patternName struct {
 	at, len          uint32
 	mask, head, tail uint64
@@ -58,8 +58,8 @@ func (p *pattern) set(text []byte, start uint32, fields []fieldSpan, escaped boo
 
 // scan scans the record at i if it has the names of the pattern, in their order
 // and without white space around them: names with equal bytes were validated
-// there. plain tells that the values are what is expected. With ok false nothing
-// is said about the text and scanRecord has to look.
+// there. plain means that the values are as expected. With ok false nothing is
+// known about the text and scanRecord has to look.
 func (p *pattern) scan(text []byte, i, depth int, fields []fieldSpan) (end int, all []fieldSpan, plain, ok bool) {
 	start, first, n := i, len(fields), len(p.names)
 	all = slices.Grow(fields, n)[:first+n]
@@ -106,7 +106,7 @@ func tight(fields []fieldSpan, start, end uint32) bool {
 	return len(fields) > 0 && start+1 == end
 }
 
-// scanRecord scans the object at i, which stands in depth-1 containers, and
+// scanRecord scans the object at i, which is in depth-1 containers, and
 // appends its fields.
 func (b *Batch) scanRecord(i, depth int, fields []fieldSpan) (int, []fieldSpan, rawjson.Fault) {
 	text := b.text
@@ -171,7 +171,7 @@ type Members struct {
 }
 
 // Members gives all members at once, for a reader in a hurry. They are written
-// to m: who copies what was just written waits for it.
+// to m: copying a value right after writing it stalls.
 func (r RawRecord) Members(m *Members) {
 	m.text, m.fields, m.start = r.b.text, r.span(), r.b.records[r.i].start
 }
@@ -185,7 +185,7 @@ func (m *Members) Value(j int) []byte {
 	return m.text[f.val:f.end:f.end]
 }
 
-// Plain tells that the value at j is plainly what is wanted.
+// Plain reports that the value at j is plainly as wanted.
 func (m *Members) Plain(j int, w *Want) bool {
 	return w.Plain(m.text, int(m.fields[j].val)) == int(m.fields[j].end)
 }
@@ -196,15 +196,15 @@ func (m *Members) Name(j int) []byte {
 	return m.text[f.key-1 : f.keyEnd+1 : f.keyEnd+1]
 }
 
-// Offset tells where the value of the member at j begins in Raw.
+// Offset is where the value of the member at j begins in Raw.
 func (m *Members) Offset(j int) int { return int(m.fields[j].val - m.start) }
 
-// Same tells that the record has the names of the record before it, byte for
-// byte and in the same order. It may be false for one that has.
+// Same reports whether the record has the names of the record before it,
+// byte for byte and in the same order. It may be false for one that has.
 func (r RawRecord) Same() bool { return r.b.records[r.i].same }
 
-// Tight tells that no white space stands before, between or after the members
-// of the record; within arrays and objects among their values it may.
+// Tight reports whether there is no white space before, between or after the members of the
+// record; within arrays and objects among their values there may be some.
 func (r RawRecord) Tight() bool { return r.b.records[r.i].tight }
 
 // Field is the raw value of the named member. When the record repeats a key

@@ -9,13 +9,13 @@ import (
 )
 
 // Want is what the values of a member should be, so that the scan of a record
-// can look at them on its way (spec 7.2.4 asks for a verdict on each record).
+// can look at them on its way (spec 7.2.4 requires a verdict on each record).
 // It is a promise about the text too: a value that Plain takes is JSON, needs
 // no other spelling to be compared, and has no white space in it.
 type Want struct {
 	Kind  Kind
 	Array bool // an array of such values, null among them
-	Null  bool // null may stand in its place
+	Null  bool // null may take its place
 	// Longest bounds a text, in bytes; 0: any length.
 	Longest uint32
 }
@@ -23,8 +23,8 @@ type Want struct {
 // Kind is the type of a value.
 type Kind uint8
 
-// The kinds of values. KindText stands for whatever is sent as a string and has
-// no rules of its own.
+// The kinds of values. KindText is whatever is sent as a string and has no
+// further rules.
 const (
 	KindText Kind = iota
 	KindBoolean
@@ -55,7 +55,7 @@ func KindOf(fieldType string) Kind {
 }
 
 // Plain gives the index after the value that begins at text[i] when it is
-// plainly what is wanted, else 0: then nothing is said about it. Whether the
+// plainly as wanted, else 0: then nothing is known about it. Whether the
 // text goes on in a way that JSON allows is for the caller to see.
 func (w *Want) Plain(text []byte, i int) (end int) {
 	switch {
@@ -143,7 +143,7 @@ func closed(text []byte, i int) int {
 	return i + 1
 }
 
-// numberEnds tells that no character of a number stands at i.
+// numberEnds reports whether no character of a number is at i.
 func numberEnds(text []byte, i int) bool {
 	if i >= len(text) {
 		return true
@@ -220,8 +220,8 @@ func skipSign(text []byte, i int) int {
 }
 
 // Eight bytes of a date or a time, the first one lowest: the text with noughts
-// for digits, and what has to be added to the difference so that the high bit
-// shows a byte that is no digit, or not the character that must stand there.
+// for digits, and a summand for the difference so that the high bit shows a
+// byte that is no digit, or not the character that must be there.
 const (
 	dateZero  = 0x2d_30_30_2d_30_30_30_30 // 0000-00-
 	dateOdd   = 0x7f_76_76_7f_76_76_76_76
@@ -288,9 +288,9 @@ func plainDateTime(text []byte, i int) int {
 // Want for each member. It is compared by its address and never changed.
 type Expectation struct{ Wants []Want }
 
-// Expect tells what the last record should have held. Records of later batches
-// that have its names are looked at on the way; whether they were is for them to
-// say. It does nothing after a record with white space between its members.
+// Expect sets what the last record should have held. The scan checks records of
+// later batches that have its names; As reports the result. It does nothing
+// after a record with white space between its members.
 func (b *Batch) Expect(e *Expectation) {
 	n := len(b.records)
 	if n == 0 || b.pattern.expected == e || !b.records[n-1].tight || len(e.Wants) != len(b.pattern.names) {
@@ -302,6 +302,6 @@ func (b *Batch) Expect(e *Expectation) {
 	}
 }
 
-// As tells that every value of the record was seen to be what e wants. It may
-// be false for one that is.
+// As reports whether every value of the record was seen to be what e wants.
+// It may be false for one that is.
 func (r RawRecord) As(e *Expectation) bool { return r.b.records[r.i].plain && r.b.expected == e }

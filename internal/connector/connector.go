@@ -3,8 +3,8 @@
 // a single field cannot express, and how a lenient service reads what a client
 // sends for a field.
 //
-// It refuses to know the two catalogues, what a type offers, and where
-// credentials are kept. No message of it holds a value.
+// It refuses to know the two catalogues, the offers of a type, and
+// where credentials are kept. No message of it holds a value.
 package connector
 
 import (
@@ -107,7 +107,7 @@ func (r Refuse) Refused(credentials map[string]Raw) string {
 	return ""
 }
 
-// Declared is what every type of a catalogue has: its names, and what it says about
+// Declared is what every type of a catalogue has: its names, and its rules for
 // credentials.
 type Declared struct {
 	ServiceName       string     `yaml:"service_name"`
@@ -118,8 +118,8 @@ type Declared struct {
 	OneOf             [][]string `yaml:"one_of"` // sets of credentials, of which one must be complete
 }
 
-// Problems collects what is wrong with a declaration, each with its place in it, such
-// as credentials[2].type.
+// Problems collects the problems of a declaration, each with its place in it, such as
+// credentials[2].type.
 type Problems []api.Problem
 
 // Add notes one problem.
@@ -173,8 +173,8 @@ func (d *Declared) Check() (found Problems) {
 	return found
 }
 
-// Example gives credentials that pass the checks of the type: what must be given,
-// with its placeholder.
+// Example gives credentials that pass the checks of the type: the required ones,
+// with placeholders.
 func (d *Declared) Example() map[string]Raw {
 	wanted := map[string]bool{}
 	for _, f := range d.Credentials {

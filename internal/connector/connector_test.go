@@ -9,7 +9,7 @@ import (
 	"github.com/destkit/destkit/server/api"
 )
 
-// Each type reads what clients send for it; what it cannot read stays.
+// Each type reads what clients send for it; unreadable values stay.
 func TestCoerce(t *testing.T) {
 	required := api.Rules{Words: []string{Required}}
 	fields := []api.ConfigField{
@@ -31,7 +31,7 @@ func TestCoerce(t *testing.T) {
 	}
 }
 
-// Of several ways to log in one must be complete, and the message says which.
+// Of several ways to log in one must be complete, and the message names it.
 func TestProblemsOfSets(t *testing.T) {
 	d := Declared{
 		Credentials: []Field{{ID: "id"}, {ID: "secret"}, {ID: "user"}, {ID: "login", AliasOf: "user"}, {ID: "key", RequiredIf: "signed"}, {ID: "signed", Type: Boolean}},

@@ -23,7 +23,7 @@ type Raw = json.RawMessage
 // Has reports whether a credential is given: null is the same as left out.
 func Has(raw Raw) bool { return !rawjson.IsNull(raw) }
 
-// filled tells that a credential is given and is not the empty text.
+// filled reports whether a credential is given and is not the empty text.
 func filled(raw Raw) bool { return Has(raw) && string(bytes.TrimSpace(raw)) != `""` }
 
 // Text is the value of a text, "" for everything else.
@@ -57,8 +57,8 @@ func (d *Declared) Canonical(given map[string]Raw) (kept map[string]Raw, problem
 	return kept, problems
 }
 
-// Lacking names what single fields cannot say: sets of which one must be
-// complete, fields that others require, and what stands in a key file. The
+// Lacking names problems beyond single fields: sets of which one must be
+// complete, fields that others require, and the content of a key file. The
 // credentials are canonical; Field is relative to them.
 func (d *Declared) Lacking(credentials map[string]Raw) []api.Problem {
 	problems := d.incomplete(credentials)
@@ -75,7 +75,7 @@ func (d *Declared) Lacking(credentials map[string]Raw) []api.Problem {
 	return problems
 }
 
-// incomplete says what is missing in the set of which most is there.
+// incomplete reports what is missing in the most complete set.
 func (d *Declared) incomplete(credentials map[string]Raw) (problems []api.Problem) {
 	var best, missing []string
 	most := -1
@@ -160,9 +160,9 @@ func checkAccount(id string, raw Raw) (problems []api.Problem) {
 }
 
 // Coerce reads credentials as their fields mean them, for a service that types
-// nothing: "" is the same as left out for what is optional, "5439" is a number
-// where one is meant, and an object is its text or the other way round. What
-// cannot be read so stays, for the check to refuse.
+// nothing: "" is the same as left out for optional fields, "5439" is a number
+// where one is meant, and an object is its text or the other way round.
+// Unreadable values stay, for the check to refuse.
 func Coerce(fields []api.ConfigField, given map[string]Raw) map[string]Raw {
 	read := maps.Clone(given)
 	for i := range fields {
@@ -227,7 +227,7 @@ type entry[E any] interface {
 	Check() Problems
 }
 
-// Read decodes one type strictly and checks what it says.
+// Read decodes one type strictly and validates it.
 func Read[E any, P entry[E]](file string, src []byte) (P, error) {
 	e := P(new(E))
 	if err := yamldoc.Decode(file, src, e); err != nil {
@@ -261,9 +261,9 @@ func MustRead[E any, P entry[E]](files fs.FS, pattern string) (entries []P) {
 	return entries
 }
 
-// Secrets adds a secret value as it stands in JSON and as it reads. Of an object,
+// Secrets adds a secret value as written in JSON and as it reads. Of an object,
 // such as the key of a service account, the members with a telling name are
-// secrets of their own.
+// separate secrets.
 func Secrets(found []string, raw Raw) []string { return appendSecrets(found, raw, true) }
 
 func appendSecrets(found []string, raw Raw, secret bool) []string {
@@ -291,7 +291,7 @@ func appendSecrets(found []string, raw Raw, secret bool) []string {
 	return found
 }
 
-// telling says that a member of a key file is a secret by its name.
+// telling reports whether a member of a key file is a secret by its name.
 func telling(name string) bool {
 	name = strings.ToLower(name)
 	return slices.ContainsFunc([]string{"key", "secret", "token", "password"}, func(word string) bool { return strings.Contains(name, word) })

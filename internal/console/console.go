@@ -3,9 +3,9 @@
 // lists of exchanges. Pages are html/template files of who uses it, made from what its
 // JSON routes answer; there is no build step and nothing comes from another host.
 //
-// What a page shows is left to its owner: the package reads no store, and publishes
-// nothing. Live pages are rendered again by a painter that has one hundredth of a
-// processor for all viewers together, so that nothing waits for a page.
+// The content of a page is left to its owner: the package reads no store, and publishes
+// nothing. Live pages are rendered again by a painter that has one hundredth of a processor for
+// all viewers together, so that nothing waits for a page.
 package console
 
 import (
@@ -29,8 +29,8 @@ import (
 	"github.com/destkit/destkit/internal/reach"
 )
 
-// Path is where a console stands, below the root of its program. It is below
-// /_control, so that whoever keeps that from the outside keeps this, too.
+// Path is the path of a console, below the root of its program. It is below
+// /_control, so whoever blocks that from outside blocks this, too.
 const Path = "/_control/console"
 
 // Link is an entry of the navigation. Key, after g, opens it.
@@ -42,7 +42,7 @@ type Options struct {
 	Pages fs.FS  // *.html; each defines title and main, and live where it is. _*.html: parts of several
 	Nav   []Link
 	// Token is the control token; "" opens the console to callers of this machine.
-	// LoopbackToo does so beside a token.
+	// LoopbackToo does so in addition to a token.
 	Token       string
 	LoopbackToo bool
 	// Stamp changes when a page may have changed; nil: always.
@@ -50,8 +50,8 @@ type Options struct {
 	// MaxViewers bounds the live pages; DefaultMaxViewers when zero.
 	MaxViewers int
 	Log        *slog.Logger // nil drops it
-	Style      string       // a sheet beside that of the package
-	// Funcs are beside those of the package.
+	Style      string       // a sheet in addition to that of the package
+	// Funcs are added to those of the package.
 	Funcs template.FuncMap
 }
 
@@ -147,7 +147,7 @@ func (c *Console) parse(parts bool) map[string]*template.Template {
 	return sets
 }
 
-// noPage is the layout alone, for what has no page.
+// noPage is the layout alone, for answers without a page.
 const noPage = ""
 
 // isPart reports whether a file has parts of several pages, and is none.
@@ -172,9 +172,9 @@ func (c *Console) Page(path, name string, show func(*Request) (any, error)) {
 	c.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { c.show(w, c.request(w, r), p) })
 }
 
-// Action adds what a form does. do gives the path, below Path, of the page that is
-// shown next, with a note in Request.Done. An error shows the page at back, where
-// {names} are those of path, with the message and with what was typed.
+// Action adds the handler of a form. do gives the path, below Path, of the page
+// that is shown next, with a note in Request.Done. An error shows the page at
+// back, where {names} are those of path, with the message and the input.
 func (c *Console) Action(path, back string, do func(*Request) (next string, err error)) {
 	c.mux.HandleFunc("POST "+Path+path, func(w http.ResponseWriter, r *http.Request) {
 		req := c.request(w, r)
@@ -301,7 +301,7 @@ func (c *Console) Guarded() bool { return c.opts.Token != "" }
 func (c *Console) Close() { c.hub.close() }
 
 // Finish shows every viewer its page once more, as it is now, and ends the live updates.
-// What has ended is then on the screen as it ended, also when the program is gone.
+// The screen then shows the final state, even when the program is gone.
 func (c *Console) Finish() {
 	c.hub.last()
 	c.hub.close()
@@ -321,7 +321,7 @@ func (c *Console) show(w http.ResponseWriter, req *Request, p *pageRoute) {
 	c.render(w, http.StatusOK, p.name, c.frame(req, data))
 }
 
-// again shows a form once more, with what was wrong.
+// again shows a form once more, with the errors.
 func (c *Console) again(w http.ResponseWriter, req *Request, path string, wrong *Problem) {
 	target, err := url.Parse(Path + path)
 	var p *pageRoute

@@ -53,7 +53,7 @@ type Message struct {
 	Body    json.RawMessage
 	Bytes   int64
 	Missing string // why there is no body
-	Note    string // what to know of the body that is there, such as that it was cut
+	Note    string // a note on the body, such as that it was cut
 }
 
 // Full is one exchange in full.

@@ -126,7 +126,7 @@ func byteCount(v any) string {
 	return strconv.FormatFloat(n, 'f', 0, 64) + " bytes"
 }
 
-// longestPretty bounds what is indented in bytes: a page stays readable.
+// longestPretty bounds indented text in bytes: a page stays readable.
 const longestPretty = 128 << 10
 
 // pretty is JSON with one member on a line, and text that is none as it is.

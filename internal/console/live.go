@@ -19,13 +19,13 @@ import (
 // DefaultMaxViewers is how many live pages a console has at once.
 const DefaultMaxViewers = 100
 
-// The painter's bounds. It spends at most one part in share of a processor: what a
-// round took is followed by share times as long a pause.
+// The painter's bounds. It spends at most one part in share of a processor: each
+// round is followed by a pause of share times its length.
 const (
 	share       = 100
 	soonest     = 500 * time.Millisecond // between two rounds
 	latest      = 15 * time.Second       // between two rounds, however long one took
-	perViewer   = 40 * time.Microsecond  // what sending costs, about
+	perViewer   = 40 * time.Microsecond  // approximate cost of sending
 	heartbeat   = 15 * time.Second       // a comment, by which a viewer that has gone is found
 	renderTime  = 5 * time.Second        // of one view
 	writeTime   = 10 * time.Second       // a viewer that takes no bytes for so long is dropped
@@ -75,7 +75,7 @@ func (h *hub) serve(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "page: must be a path of this console", http.StatusBadRequest)
 		return
 	}
-	// What a view renders with outlives the first viewer, and has no cookies.
+	// The request of a view outlives the first viewer, and has no cookies.
 	shown := (&http.Request{Method: http.MethodGet, URL: target, Host: r.Host, TLS: r.TLS, Header: http.Header{}}).
 		WithContext(context.Background())
 	page := h.c.find(shown)
@@ -181,7 +181,7 @@ func (h *hub) leave(key string, v *viewer) {
 	}
 }
 
-// paint renders what is looked at until the last viewer is gone.
+// paint renders the watched pages until the last viewer is gone.
 func (h *hub) paint() {
 	pause, last := time.Duration(0), ""
 	for {
@@ -232,7 +232,7 @@ func (h *hub) round(one *view) (sent int) {
 	defer h.rounds.Unlock()
 	name, text, err := h.render(one)
 	if err != nil {
-		return 0 // the page says why when it is loaded
+		return 0 // the page shows the reason when it is loaded
 	}
 	sum := fnv.New64a()
 	_, _ = sum.Write(text)

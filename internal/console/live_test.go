@@ -114,7 +114,7 @@ func TestSlowViewersHoldNothingUp(t *testing.T) {
 	c.hub.leave("key", v)
 }
 
-// TestForms: post, redirect, get; what is refused is shown again with what was typed.
+// TestForms: post, redirect, get; a refused form is shown again with the input.
 func TestForms(t *testing.T) {
 	c, _ := counting(t, 0)
 	ask := func(method, path, body string, change ...func(*http.Request)) *httptest.ResponseRecorder {

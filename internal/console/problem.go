@@ -19,7 +19,7 @@ type Problem struct {
 	Fields  []FieldProblem
 }
 
-// FieldProblem is one thing wrong with what was sent.
+// FieldProblem is one problem of a request.
 type FieldProblem struct {
 	Field   string `json:"field"`
 	Message string `json:"message"`
@@ -41,7 +41,7 @@ func (p *Problem) Heading() string {
 	return "Refused"
 }
 
-// Refuse is a problem of who asks.
+// Refuse is a problem of the client.
 func Refuse(code int, format string, args ...any) *Problem {
 	return &Problem{Code: code, Message: fmt.Sprintf(format, args...)}
 }
@@ -96,7 +96,7 @@ func (c Caller) Do(ctx context.Context, method, path string, body, into any) err
 	return nil
 }
 
-// Raw makes a call and gives what came; an answer that is not good is a *Problem.
+// Raw makes a call and returns the answer; a failure is a *Problem.
 func (c Caller) Raw(ctx context.Context, method, path string, body io.Reader) (*Reply, error) {
 	r, err := http.NewRequestWithContext(ctx, method, "http://console.localhost"+path, body)
 	if err != nil {
@@ -132,7 +132,7 @@ func refusal(code int, body []byte) *Problem {
 	p.Message = cmp.Or(p.Message, told.Error)
 	p.Message = cmp.Or(p.Message, http.StatusText(code))
 	if len(p.Fields) == 1 && strings.Contains(p.Message, p.Fields[0].Message) {
-		p.Fields = nil // the message says it
+		p.Fields = nil // the message includes it
 	}
 	return p
 }

@@ -74,7 +74,7 @@ func (r *Request) Number(name string) (n int64, given bool, err error) {
 func (r *Request) Done(note string) { r.note = note }
 
 // Show answers an action with a page instead of sending the browser to another one:
-// for what is shown once.
+// for content that is shown once.
 func (r *Request) Show(name string, data any) {
 	r.wrote = true
 	r.c.render(r.W, http.StatusOK, name, r.c.frame(r, data))
@@ -122,7 +122,7 @@ func (r *Request) cookie(name, value string, seconds int) *http.Cookie {
 	}
 }
 
-// Frame is what a template gets: Data of the page, and what stands around it.
+// Frame is what a template gets: Data of the page, and its surroundings.
 type Frame struct {
 	Name, Root          string
 	Style, Script, Icon string
@@ -139,7 +139,7 @@ type Frame struct {
 	typed url.Values
 }
 
-// frame puts data into what stands around it.
+// frame puts data into the surroundings of a page.
 func (c *Console) frame(r *Request, data any) *Frame {
 	here := strings.TrimPrefix(r.HTTP.URL.Path, Path)
 	f := &Frame{
@@ -175,8 +175,8 @@ func (f *Frame) part(name string) (template.HTML, error) {
 	return template.HTML(b.String()), err // html/template has escaped it
 }
 
-// Typed is what was typed into a field before the form was refused, or else the value
-// that it begins with. Fields that take secrets do not ask.
+// Typed is the input of a field before the form was refused, or else its initial
+// value. Fields that take secrets do not call it.
 func (f *Frame) Typed(name string, begin ...any) string {
 	if f.typed != nil {
 		return f.typed.Get(name)

@@ -15,16 +15,16 @@ import (
 	"github.com/destkit/destkit/internal/reach"
 )
 
-// errSignIn says that the console wants the control token.
+// errSignIn means that the console requires the control token.
 var errSignIn = errors.New("this console needs the control token")
 
 // A session is a cookie with the moment at which it ends, sealed with a key that is
 // made from the control token: it holds over restarts and in every process that has the
-// same token, and does not tell the token.
+// same token, and does not reveal the token.
 const sessionTime = 12 * time.Hour
 
-// admit says why a request may not see the console: the rules of /_control, with a
-// cookie as the browser's way to give the token.
+// admit returns why a request may not see the console: the rules of /_control,
+// with a cookie as the browser's way to give the token.
 func (c *Console) admit(r *http.Request) error {
 	if reach.OwnOrigin(r) {
 		return reach.ErrOutbound

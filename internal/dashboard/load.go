@@ -1,8 +1,8 @@
 // Package dashboard owns the pages of what runs in a terminal: a load while it runs, and
-// a proxy. Both stand on the package console, with its rules of who may look.
+// a proxy. Both use the package console, with its rules of who may look.
 //
-// What runs waits for no page: it leaves its latest figures, and pages are made from
-// these when a page asks.
+// A run waits for no page: it leaves its latest figures, and each request for a page
+// renders these.
 package dashboard
 
 import (
@@ -43,13 +43,13 @@ func embedded() fs.FS {
 	return pages
 }
 
-// functions are those of the pages beside those of all consoles.
+// functions are those of the pages in addition to those of all consoles.
 var functions = template.FuncMap{"sentence": page.Sentence}
 
 // LoadConfig is what the page of a load needs.
 type LoadConfig struct {
 	Control *loadgen.Control // that of the run
-	// Limits are those of --fail-if, for what has no figures yet.
+	// Limits are those of --fail-if, for use before the first figures.
 	Limits []loadgen.Threshold
 	// Count and MaxRecords bound the run; 0: they do not.
 	Count, MaxRecords int64
@@ -64,7 +64,7 @@ type Load struct {
 
 	mu     sync.Mutex
 	latest loadgen.Moment
-	series []loadgen.Point // of the phase that runs; what was appended is not written to again
+	series []loadgen.Point // of the phase that runs; appended points do not change
 	notes  []string
 	report []byte // nil: the load has not ended
 	stamp  int64
@@ -143,7 +143,7 @@ func (l *Load) Moment(m loadgen.Moment) {
 	l.stamp++
 }
 
-// Note takes what is worth a line.
+// Note takes a line of text.
 func (l *Load) Note(text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -173,7 +173,7 @@ func (l *Load) stamped() string {
 	return fmt.Sprint(l.stamp, l.cfg.Control.Paused())
 }
 
-// limit is one of --fail-if as it stands.
+// limit is one of --fail-if as written.
 type limit struct{ State, Tone, Text string }
 
 // kind is how often one kind of error was met.
@@ -245,7 +245,7 @@ func (l *Load) show(*console.Request) (any, error) {
 	return p, nil
 }
 
-// progress says how far the phase is: by its time, or by what bounds it.
+// progress reports how far the phase is: by its time, or by what bounds it.
 func (p *loadPage) progress(cfg LoadConfig) {
 	m := p.Moment
 	part := func(share float64, done, whole string) {
@@ -278,7 +278,7 @@ func (p *loadPage) progress(cfg LoadConfig) {
 	}
 }
 
-// limits are those of --fail-if, as far as they can be told.
+// limits are those of --fail-if, as far as they are known.
 func limits(wanted []loadgen.Threshold, m loadgen.Moment) (list []limit) {
 	for i, t := range wanted {
 		l := limit{"not known yet", "none", t.Text}

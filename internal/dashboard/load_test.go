@@ -139,14 +139,14 @@ func TestThePageOfALoadOfAService(t *testing.T) {
 	require.NotContains(t, text, "record")
 }
 
-// TestASeriesIsOfOnePhase: what was warmed up does not stand in the charts of the load,
-// and no step of a search in those of the next.
+// TestASeriesIsOfOnePhase: the charts of the load exclude the warm-up, and those of a
+// search step exclude the others.
 func TestASeriesIsOfOnePhase(t *testing.T) {
 	l := NewLoad(LoadConfig{Control: &loadgen.Control{}})
 	for _, at := range []time.Duration{1, 2, 3} {
 		l.Moment(moment(at * time.Second))
 	}
-	l.Moment(moment(3 * time.Second)) // the same interval, told again
+	l.Moment(moment(3 * time.Second)) // the same interval, reported again
 	require.Len(t, l.series, 3)
 	l.Moment(moment(time.Second))
 	require.Len(t, l.series, 1)
@@ -223,7 +223,7 @@ func TestAControlTokenOpensThePage(t *testing.T) {
 	require.True(t, control.Paused())
 }
 
-// TestRatesThatCannotBe are refused with the reason, and what was typed stays.
+// TestRatesThatCannotBe are refused with the reason, and the input stays.
 func TestRatesThatCannotBe(t *testing.T) {
 	l, server := served(t, LoadConfig{})
 	root := server.URL + console.Path
@@ -252,7 +252,7 @@ func TestRatesThatCannotBe(t *testing.T) {
 	require.NotContains(t, page, "Change the rate")
 }
 
-// TestAPauseKeepsTheLevers: nothing is asked for in it, and no button moves from under
+// TestAPauseKeepsTheLevers: nothing is requested in it, and no button moves from under
 // the pointer when its first figures come.
 func TestAPauseKeepsTheLevers(t *testing.T) {
 	control := &loadgen.Control{}

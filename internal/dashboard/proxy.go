@@ -101,7 +101,7 @@ func (p *Proxy) ForBrowser(r *http.Request) bool {
 		strings.Contains(r.Header.Get("Accept"), "text/html") && (p.console.Guarded() || p.console.Admitted(r))
 }
 
-// Finish says that no further exchange comes.
+// Finish means that no further exchange comes.
 func (p *Proxy) Finish() { p.ended.Store(true) }
 
 // CloseConsole shows open pages the state once more, and ends their live updates: who had
@@ -176,7 +176,7 @@ func listedLast(items []console.Exchange) int {
 	return n
 }
 
-// filter is what the form above the list asks for.
+// filter holds the inputs of the form above the list.
 type filter struct{ method, path, status, rules, text string }
 
 func filterOf(r *console.Request) filter {
@@ -300,7 +300,7 @@ func breaches(c *Call, sides []Side) (list []breach) {
 	return list
 }
 
-// seenIn are the findings that an exchange shows, without what the one before says already.
+// seenIn are the findings that an exchange shows, without those of the one before.
 func seenIn(number int, findings []page.Finding) (list []page.Finding) {
 	before := page.Finding{}
 	for _, f := range findings {

@@ -213,7 +213,7 @@ func TestExchangesAreFiltered(t *testing.T) {
 	clean(t, text)
 }
 
-// TestOlderExchanges: the list has pages, and says what is no longer kept.
+// TestOlderExchanges: the list has pages, and reports dropped exchanges.
 func TestOlderExchanges(t *testing.T) {
 	_, s, server := servedProxy(t, "")
 	root := server.URL + console.Path
@@ -241,7 +241,7 @@ func TestOlderExchanges(t *testing.T) {
 	require.Contains(t, text, "the proxy keeps the latest 110; --journal FILE records all")
 }
 
-// TestForBrowsersAndPrograms: the root is a page for who asks for one.
+// TestForBrowsersAndPrograms: the root is a page for clients that request one.
 func TestForBrowsersAndPrograms(t *testing.T) {
 	p, _, server := servedProxy(t, "")
 	for _, c := range []struct {

@@ -1,7 +1,7 @@
 // Package foreign shows text from outside: of an endpoint, a service, a report
 // file, a file of the user's. On a screen or in a log of a CI service such text
 // must not be able to move the cursor, hide what follows, turn the reading
-// direction around, begin a line of its own or be taken for a command.
+// direction around, begin a new line or be taken for a command.
 //
 // Printf and its like print values from outside; Writer is the net below all that
 // a program prints. Secrets are taken out before, by package redact.
@@ -32,7 +32,7 @@ func Block(s string) []string {
 	return lines
 }
 
-// Visible writes what does not print as an escape. newline stands for \n.
+// Visible writes what does not print as an escape. newline replaces \n.
 func Visible(s string, newline rune) string {
 	if !strings.ContainsFunc(s, func(r rune) bool { return Hidden(r) || r == utf8.RuneError || joins(r) }) {
 		return s
@@ -114,8 +114,8 @@ func Defuse(s string) string {
 
 var commands = strings.NewReplacer("##[", `#\#[`, "##vso[", `#\#vso[`, "##teamcity[", `#\#teamcity[`)
 
-// Clip shortens text to n characters. What must not be known was taken out before. Of
-// what is left out no copy is made: an endpoint may have made it very long.
+// Clip shortens text to n characters. Secrets were removed before. It does not copy
+// the omitted part: an endpoint may have made it very long.
 func Clip[T ~string | ~[]byte](text T, n int) string {
 	if len(text) <= n {
 		return string(text)

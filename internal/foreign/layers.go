@@ -24,8 +24,8 @@ var layers = []layer{
 
 var spaceLayer, numberLayer, plusLayer = &layers[5], &layers[len(layers)-2], &layers[len(layers)-1]
 
-// units makes a layer of what decodes one unit at the start of b: how many bytes
-// it takes and what it stands for. A unit that is no escape is itself.
+// units makes a layer from a decoder of one unit at the start of b: how many
+// bytes it takes and what it means. A unit that is no escape is itself.
 func units(mark byte, unit func(b, out []byte) (int, []byte)) func([]byte, *plain) {
 	return func(text []byte, out *plain) {
 		var room [8]byte
@@ -272,8 +272,8 @@ func (p *plain) pieces(run []byte, from int) {
 	}
 }
 
-// decode64 adds what a run of either alphabet stands for: four digits for three
-// bytes.
+// decode64 appends the decoded run of either alphabet: three bytes for four
+// digits.
 func (p *plain) decode64(run []byte, from int) {
 	for ; len(run) >= 4; run = run[4:] {
 		n := uint32(base64Digit[run[0]])<<18 | uint32(base64Digit[run[1]])<<12 | uint32(base64Digit[run[2]])<<6 | uint32(base64Digit[run[3]])
@@ -336,7 +336,7 @@ func decodeNumbers(text []byte, out *plain) {
 	}
 }
 
-// isBetween knows what stands between the bytes of a dump.
+// isBetween knows the separators of the bytes of a dump.
 func isBetween(c byte) bool {
 	switch c {
 	case ' ', ',', ':', '-', '\n', '\r', '\t', 'x', 'X', ';', '.':

@@ -165,9 +165,9 @@ func (n *needle) extend(text []byte, from int, joined bool) (int, int) {
 	return from, to
 }
 
-// What is left of a secret where a text was shortened counts from these lengths
-// on, in bytes: before a mark of the cut, and at an end without one, where it must be
-// half of the secret as well: "sk_live_" is the beginning of many tokens.
+// The rest of a secret in a shortened text counts from these lengths on, in bytes:
+// before a mark of the cut, and at an end without one, where it must be half of the
+// secret as well: "sk_live_" is the beginning of many tokens.
 const (
 	leastBeforeMark = 4
 	leastAtEnd      = 8
@@ -293,7 +293,7 @@ func lower(b []byte) []byte {
 	return out
 }
 
-// equalLower compares text with what is in lower case and as long.
+// equalLower compares text with a lower-case text of the same length.
 func equalLower(text, folded []byte) bool {
 	for i, c := range folded {
 		if lowerByte(text[i]) != c {

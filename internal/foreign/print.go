@@ -139,10 +139,10 @@ func Print(w io.Writer, text string) {
 	_, _ = io.WriteString(w, text) // as with fmt.Fprint: a screen that is gone has no reader
 }
 
-// Value replaces every secret in all texts that v points to, in what it holds and
-// in what that holds. Fields with the tag `redact:"-"` stay: they are words of the
-// program's own, or were redacted before. Lists, maps and pointers are copied, so
-// that nothing changes for whoever else holds them.
+// Value replaces every secret in all texts that v points to, at any depth. Fields
+// with the tag `redact:"-"` stay: they are words of the program's own, or were
+// redacted before. Lists, maps and pointers are copied, so that nothing changes
+// for whoever else holds them.
 func (r *Redactor) Value(v any) {
 	r.mu.RLock()
 	none := len(r.secrets) == 0

@@ -24,7 +24,7 @@ type Redactor struct {
 	secrets []secret
 	needles []needle
 	index   index
-	spaces  bool // a secret holds a space, so "+" may stand for one
+	spaces  bool // a secret holds a space, which "+" may encode
 	least   int  // length of the shortest secret that is looked for
 }
 
@@ -36,7 +36,7 @@ type secret struct {
 // New gives a redactor without secrets.
 func New() *Redactor { return &Redactor{} }
 
-// Add makes text a secret that stands as placeholder, such as
+// Add makes text a secret, shown as placeholder, such as
 // "$DESTKIT_TOKEN". An empty or known text changes nothing.
 func (r *Redactor) Add(text, placeholder string) {
 	r.mu.Lock()

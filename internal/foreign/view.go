@@ -15,7 +15,7 @@ type view struct {
 	layer  *layer
 	from   []int32 // of each byte, where it came from in the view under it;
 	to     []int32 // built on demand
-	least  int     // what the layer was applied with
+	least  int     // argument of the layer
 }
 
 // layer undoes one encoding.
@@ -32,7 +32,7 @@ type plain struct {
 	least    int  // shorter runs cannot hold a secret
 }
 
-// add appends text that stands for the bytes from..to.
+// add appends text that represents the bytes from..to.
 func (p *plain) add(text []byte, from, to int) {
 	p.text = append(p.text, text...)
 	p.mapped(len(text), from, to)
@@ -48,7 +48,7 @@ func (p *plain) copied(text []byte, from, to int) {
 	}
 }
 
-// mapped says where the last n bytes came from.
+// mapped records where the last n bytes came from.
 func (p *plain) mapped(n, from, to int) {
 	if !p.wanted {
 		return
@@ -65,7 +65,7 @@ func (p *plain) addByte(c byte, from, to int) {
 	}
 }
 
-// What is looked into: short texts, such as messages, three encodings deep, a
+// Depth of the search: short texts, such as messages, three encodings deep, a
 // whole body two, a very long one once. Each level costs several passes.
 const (
 	deepText = 16 << 10
@@ -90,7 +90,7 @@ func (r *Redactor) eachView(b []byte, fn func(*view)) {
 }
 
 // below undoes further encodings. In a long text nothing is under a dump of
-// bytes, and what is split is split on the outside.
+// bytes, and only the outer layer is split.
 func (r *Redactor) below(v *view, depth int, long bool, fn func(*view)) {
 	if depth == 0 || long && v.layer == numberLayer {
 		return
@@ -121,7 +121,7 @@ func (v *view) undo(l *layer, least int) *view {
 	return &view{text: out.text, under: v, layer: l, least: least, joined: v.joined || l == spaceLayer}
 }
 
-// source gives the stretch of the original that from..to of the view stand for.
+// source gives the stretch of the original that from..to of the view represent.
 func (v *view) source(from, to int) (int, int) {
 	for ; v.under != nil; v = v.under {
 		if v.from == nil {

@@ -35,8 +35,8 @@ func unbroken(s string) []string {
 }
 
 // Wrap breaks s at spaces into lines of at most n columns; spaces inside a line
-// stay, since they may be what a value is about. A word that is longer stands
-// whole on its own line, since it may be a key to be copied.
+// stay, since they may matter in a value. A longer word stays whole on its own
+// line, since it may be a key to be copied.
 func Wrap(s string, n int) []string {
 	var lines []string
 	cur, used, empty := "", 0, true

@@ -18,15 +18,15 @@ type Writer struct {
 	colours bool
 	mu      sync.Mutex
 	inside  bool   // something but spaces was written on this line
-	rest    []byte // what the next write may complete
+	rest    []byte // the next write may complete it
 	buf     []byte
 }
 
 // NewWriter makes a net above to. With colours the sequences that choose one pass.
 func NewWriter(to io.Writer, colours bool) *Writer { return &Writer{to: to, colours: colours} }
 
-// Raw is what the net is above, for what must reach it as it is: a bar that is
-// drawn over, a page with its own rules. Any other writer is returned itself.
+// Raw is the writer below the escaping one, for output that must reach it unchanged: a bar that
+// is drawn over, a page with its own rules. Any other writer is returned itself.
 func Raw(w io.Writer) io.Writer {
 	if net, ok := w.(*Writer); ok {
 		return net.to
@@ -34,8 +34,8 @@ func Raw(w io.Writer) io.Writer {
 	return w
 }
 
-// Write escapes what must not pass. An incomplete character waits for the next
-// write.
+// Write escapes forbidden characters. An incomplete character waits for the
+// next write.
 func (w *Writer) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -76,7 +76,7 @@ func harmless(p []byte) bool {
 	return !bytes.Contains(p, []byte("::")) && !bytes.Contains(p, []byte("##"))
 }
 
-// next takes what is at the beginning of text and returns its length.
+// next takes the first element of text and returns its length.
 func (w *Writer) next(text []byte) int {
 	c := text[0]
 	switch {
@@ -161,8 +161,8 @@ func AppendEscape(b []byte, r rune) []byte {
 	return fmt.Appendf(b, `\u%04x`, r)
 }
 
-// JSON escapes in encoded JSON what must not reach a screen; anything of that
-// kind is inside a string there, so that nothing is lost.
+// JSON escapes characters in encoded JSON that must not reach a screen; any
+// of them is inside a string there, so that nothing is lost.
 func JSON(b []byte) []byte {
 	out := make([]byte, 0, len(b))
 	for i := 0; i < len(b); {

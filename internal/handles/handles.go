@@ -26,8 +26,8 @@ var mu sync.RWMutex
 const walWait = 10 * time.Second
 
 // Open opens a connection as sqlite.OpenConn does; flags must not be 0. The
-// connection waits for others without end, until it is told otherwise. It is
-// closed with Close alone.
+// connection waits for others without end by default. It is closed with
+// Close alone.
 func Open(path string, flags sqlite.OpenFlags) (*sqlite.Conn, error) {
 	conn, err := open(path, flags&^sqlite.OpenWAL)
 	if err != nil || flags&sqlite.OpenWAL == 0 {
@@ -56,12 +56,12 @@ func Close(conn *sqlite.Conn) error {
 }
 
 // Memory is what all connections of the process together may take, in bytes: beyond
-// it the library refuses memory to whoever asks for it, which is most likely a query
-// that makes large values. Its heap is not that of Go, and is in no limit of Go's.
+// it the library refuses memory to any caller, most likely a query that makes large
+// values. Its heap is not that of Go, and is in no limit of Go's.
 const Memory = 160 << 20
 
-// The library counts its memory only when it is told to before its first use, which
-// is why this is no part of Open.
+// The library counts its memory only if configured before its first use, which is
+// why this is no part of Open.
 func init() {
 	tls := libc.NewTLS()
 	defer tls.Close()

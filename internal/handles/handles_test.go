@@ -10,8 +10,8 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// TestConnectionsKeepTheirAuthorizers: connections that come and go beside each
-// other get each other's addresses, and nothing of each other.
+// TestConnectionsKeepTheirAuthorizers: connections that come and go
+// concurrently get each other's addresses, and nothing of each other.
 func TestConnectionsKeepTheirAuthorizers(t *testing.T) {
 	var wg sync.WaitGroup
 	failed := make([]error, 8)

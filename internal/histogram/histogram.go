@@ -1,6 +1,6 @@
 // Package histogram keeps times in histograms of one range and precision, and writes
-// them as text that other programs read. What a time is, and which are counted, it
-// leaves to those who measure.
+// them as text that other programs read. It leaves the meaning of a time, and which
+// are counted, to the caller.
 package histogram
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// longest is the longest time that histograms tell; longer ones count as this.
+// longest is the longest time that histograms hold; longer ones count as this.
 const longest = int64(time.Hour)
 
 // Histogram is one of them.

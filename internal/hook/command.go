@@ -15,7 +15,7 @@ import (
 const drain = time.Second
 
 // run starts the command without a shell, in its own process group and with
-// the inherited environment, and gives what it printed. On timeout the whole
+// the inherited environment, and returns its output. On timeout the whole
 // group is killed and the command is waited for, so nothing is left behind.
 func run(parent context.Context, timeout time.Duration, name string, command []string, body []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(parent, timeout)

@@ -18,8 +18,8 @@ type answer struct {
 	restore func(json.RawMessage) json.RawMessage
 }
 
-// decodeReply takes one JSON value apart. Names are compared exactly, a name
-// that stands twice is an error, names that mean nothing here are kept.
+// decodeReply decodes one JSON value. Names are compared exactly, a name
+// that occurs twice is an error, unknown names are kept.
 func decodeReply(name string, reply []byte) (answer, error) {
 	notJSON := func(message string, err error) *Error {
 		return &Error{Kind: KindNotJSON, Hook: name, Message: message, Detail: bounded(string(clip(reply))), Err: err, Fix: wanted(name)}
@@ -131,9 +131,9 @@ func valueOf(raw json.RawMessage) value {
 	return value{text: plainText(raw), quote: kind(raw) == "a string"}
 }
 
-// What hooks are forgiven. An author writes a hook in an hour, in any language,
-// and its slips must not cost the verdict; but nothing is forgiven that could
-// make an absent record look present or hide a second copy.
+// Tolerated slips of hooks. An author writes a hook in an hour, in any
+// language, and its slips must not cost the verdict; but nothing is tolerated
+// that could make an absent record look present or hide a second copy.
 
 // byteOrderMark is what some editors and languages put before a text.
 var byteOrderMark = []byte("\xef\xbb\xbf")
@@ -191,7 +191,7 @@ func endOfString(text []byte, at int) int {
 	return len(text)
 }
 
-// wordAt is the word of Python that stands alone at a place, nil when none does.
+// wordAt is the word of Python that is alone at a place, nil when none does.
 func wordAt(text []byte, at int) []byte {
 	letter := func(i int) bool {
 		return i >= 0 && i < len(text) && (text[i] == '_' || text[i] >= '0' && text[i] <= '9' || text[i]|0x20 >= 'a' && text[i]|0x20 <= 'z')
@@ -205,8 +205,8 @@ func wordAt(text []byte, at int) []byte {
 }
 
 // exactInteger is the plain text of a number that is whole, whatever its
-// notation: 42.0 and 4.2e1 are 42. Nothing is rounded, so that a hook that has
-// lost digits still answers a key that was not asked for.
+// notation: 42.0 and 4.2e1 are 42. Nothing is rounded, so the reply of a hook
+// that has lost digits still has an unrequested key.
 func exactInteger(text string) (string, bool) {
 	if raw := json.RawMessage(text); kind(raw) != "a number" || !json.Valid(raw) || longExponent(text) {
 		return "", false
@@ -219,7 +219,7 @@ func exactInteger(text string) (string, bool) {
 }
 
 // decodeCount reads the copies of a key. Database drivers answer a count as a
-// text or as a float; 0 says that the key is absent.
+// text or as a float; 0 means that the key is absent.
 func decodeCount(raw json.RawMessage) (int, error) {
 	const wanted = "an integer, the number of stored copies"
 	text := string(bytes.TrimSpace(raw))
@@ -242,7 +242,7 @@ func decodeCount(raw json.RawMessage) (int, error) {
 }
 
 // absent reports whether a member is missing or null, which many encoders
-// write for what they have not got.
+// write for absent values.
 func absent(raw json.RawMessage) bool {
 	return kind(raw) == "missing" || kind(raw) == "null"
 }

@@ -15,7 +15,7 @@ import (
 	"unicode/utf8"
 )
 
-// Kind says in which way a hook failed.
+// Kind is the way in which a hook failed.
 type Kind string
 
 // The kinds of failure.
@@ -30,7 +30,7 @@ const (
 	KindNotJSON     Kind = "not-json"     // the reply is not one JSON value in UTF-8
 	KindShape       Kind = "shape"        // a member is missing or of a wrong type, see Path
 	KindRefused     Kind = "refused"      // ok: false
-	KindUnasked     Kind = "unasked"      // a record that was not asked for
+	KindUnasked     Kind = "unasked"      // a record that was not requested
 	KindIncomplete  Kind = "not-complete" // complete: false
 )
 
@@ -42,14 +42,14 @@ type Error struct {
 	// Path of the member in the reply for KindShape and KindUnasked, such as
 	// records[3].count.
 	Path string
-	// Message says what happened, in words that follow "hook NAME".
+	// Message describes the failure, in words that follow "hook NAME".
 	Message string
 	// Detail is what the hook itself said: the last lines of standard error,
 	// the start of a body, its own message. At most 2 KiB, not redacted.
 	Detail string
 	Err    error
 	// Fix is what the author of the hook can do about it, "" when the message
-	// says it all.
+	// suffices.
 	Fix string
 }
 
@@ -61,7 +61,7 @@ func (e *Error) Error() string {
 	return e.What() + "; " + e.Fix
 }
 
-// What is the story without the fix.
+// What is the description without the fix.
 func (e *Error) What() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "call hook %s: ", e.Hook)
@@ -118,7 +118,7 @@ func bounded(text string) string {
 
 // Reach reports what keeps the hook from being called at all: a command that
 // is no executable, a URL on which nothing accepts a connection. It does not
-// call the hook, which may change the destination. name says which hook it is;
+// call the hook, which may change the destination. name is that of the hook;
 // client may be nil. Every error is an *Error.
 func (s Spec) Reach(ctx context.Context, client *http.Client, timeout time.Duration, name string) error {
 	switch {

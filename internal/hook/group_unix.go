@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// ownGroup makes the command the head of its own process group, which is
+// ownGroup makes the command the leader of its own process group, which is
 // killed as a whole when the context ends: a hook is often a script, and its
 // children would live on.
 func ownGroup(cmd *exec.Cmd) {

@@ -1,9 +1,9 @@
-// Package hook calls the author's hooks: the read-back hook that shows what
-// a destination has stored, and its siblings that clean up, restart, alter a
+// Package hook calls the author's hooks: the read-back hook that shows the
+// records of a destination, and its siblings that clean up, restart, alter a
 // schema, break a downstream system or rotate a token. It owns the three
 // transports (a Go function, a URL, a command), their bounds and the shape of
 // the replies. It refuses to know checks, verdicts and redaction: its errors
-// carry what the hook said, and the caller redacts what it records.
+// carry the hook's output, and the caller redacts its records.
 package hook
 
 import (
@@ -35,11 +35,10 @@ func (s Spec) Set() bool { return s.URL != "" || len(s.Command) > 0 }
 
 // Call calls a sibling hook once with {"hook": name, …in} and returns the
 // members of its reply. The reply must be one JSON object with "ok": true, or
-// nothing at all: a command such as "docker compose restart" says by its exit
-// status that it worked. "ok": false is a KindRefused error with the hook's own
-// message. client may
-// be nil (http.DefaultClient) and is used for URLs only; timeout is
-// DefaultTimeout when not positive. Every error is an *Error.
+// nothing at all: a command such as "docker compose restart" reports success by
+// its exit status. "ok": false is a KindRefused error with the hook's own
+// message. client may be nil (http.DefaultClient) and is used for URLs only;
+// timeout is DefaultTimeout when not positive. Every error is an *Error.
 func Call(ctx context.Context, s Spec, client *http.Client, timeout time.Duration, name string, in map[string]any) (map[string]json.RawMessage, error) {
 	body := make(map[string]any, len(in)+1)
 	maps.Copy(body, in)
@@ -117,7 +116,7 @@ func (s Spec) send(ctx context.Context, client *http.Client, timeout time.Durati
 	return nil, &Error{Kind: KindSetup, Hook: name, Message: "neither a url nor a command is set"}
 }
 
-// interrupted tells a timeout of this call from an end of the caller's context.
+// interrupted distinguishes a timeout of this call from an end of the caller's context.
 func interrupted(parent context.Context, name string, timeout time.Duration, detail string) *Error {
 	if err := parent.Err(); err != nil {
 		return &Error{Kind: KindCanceled, Hook: name, Message: "was interrupted", Detail: detail, Err: err}

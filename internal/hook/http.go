@@ -59,7 +59,7 @@ func statusFix(status int) string {
 	return "it should answer status 200"
 }
 
-// unreachable tells a slow hook from one that is not there.
+// unreachable distinguishes a slow hook from one that is not there.
 func unreachable(ctx, parent context.Context, name, host string, timeout time.Duration, err error) *Error {
 	var timed interface{ Timeout() bool }
 	if ctx.Err() != nil || (errors.As(err, &timed) && timed.Timeout()) {
@@ -83,5 +83,5 @@ func withoutURL(err error) error {
 	return err
 }
 
-// clip bounds what is looked at of a body that is only quoted.
+// clip bounds the part of a body that is only quoted.
 func clip(body []byte) []byte { return body[:min(len(body), 2*maxDetail)] }

@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// PageSize is the number of identifiers that Paged asks for in one call.
+// PageSize is the number of identifiers that Paged requests in one call.
 const PageSize = 1000
 
 const readbackName = "readback"
 
-// ReadbackRequest asks what is stored under some keys of one object.
+// ReadbackRequest queries the records of some keys of one object.
 type ReadbackRequest struct {
 	Object          string            `json:"object"`           // object_api_name
 	IdentifierField string            `json:"identifier_field"` // field_api_name of the active identifier
@@ -33,8 +33,8 @@ type ReadbackRecord struct {
 // ReadbackReply lists the keys that are present; absent keys are left out.
 type ReadbackReply struct {
 	Records []ReadbackRecord `json:"records"`
-	// Complete says that every key was looked up: without it an absent key
-	// would prove nothing.
+	// Complete means that every key was looked up: without it an absent
+	// key would prove nothing.
 	Complete bool `json:"complete"`
 	// Hidden names fields that the hook cannot show as they were sent, such as one
 	// that is stored as a hash.
@@ -64,7 +64,7 @@ func (s Spec) Readback(client *http.Client, timeout time.Duration) Readback {
 	}
 }
 
-// Paged makes a Readback that asks for at most PageSize identifiers in one
+// Paged makes a Readback that requests at most PageSize identifiers in one
 // call, for each value once, and verifies every reply. It is meant for every
 // transport, the Go function included.
 func Paged(readback Readback) Readback {
@@ -92,7 +92,7 @@ func Paged(readback Readback) Readback {
 	}
 }
 
-// Verify holds a reply against its request: complete, every record asked for,
+// Verify holds a reply against its request: complete, every record requested,
 // counts of 1 or more. A key that is listed again counts again when no count is
 // given, and is an error when one is. The identifiers of the reply that it
 // returns are the texts of the request, so that they can be looked up; a hook
@@ -137,7 +137,7 @@ func Verify(request ReadbackRequest, reply ReadbackReply) (ReadbackReply, error)
 	return ReadbackReply{Records: records, Complete: true, Hidden: reply.Hidden}, nil
 }
 
-// asked finds the identifiers of a question: by value, by text alone where no
+// asked finds the identifiers of a request: by value, by text alone where no
 // string and number share it (-1), and by the number that a text means.
 type asked struct {
 	byValue  map[value]int
@@ -228,7 +228,7 @@ func decodeReadback(got answer) (ReadbackReply, error) {
 	}
 	for i, item := range items {
 		if kind(item) == "null" {
-			continue // a place for each key that was asked for, and this one is absent
+			continue // a place for each requested key, and this one is absent
 		}
 		record, err := got.record(fmt.Sprintf("records[%d]", i), item)
 		if err != nil {
@@ -241,7 +241,7 @@ func decodeReadback(got answer) (ReadbackReply, error) {
 	return reply, nil
 }
 
-// record reads one record; its count is 0 when the hook says that the key is
+// record reads one record; its count is 0 when the hook reports the key as
 // absent.
 func (got answer) record(path string, raw json.RawMessage) (ReadbackRecord, error) {
 	members, err := decodeObject(raw)

@@ -146,7 +146,7 @@ func TestVerifyMatchesIdentifiersByValue(t *testing.T) {
 		name     string
 		asked    []string
 		answered string
-		want     string // the asked text, "" for an error
+		want     string // the requested text, "" for an error
 	}{
 		{"same", []string{`"a"`}, `"a"`, `"a"`},
 		{"escaped", []string{`"\u00e9"`}, `"é"`, `"\u00e9"`},

@@ -81,8 +81,8 @@ func (r *run) keyed(input any, args []any) (items, keys []any, err error) {
 	return items, keys, nil
 }
 
-// items are what filters of arrays go through, in a list of their own: arrays with
-// their inner arrays laid open, a map as one item, other values as an array of
+// items are what filters of arrays go through, in a separate list: arrays with
+// their inner arrays flattened, a map as one item, other values as an array of
 // themselves.
 func (r *run) items(input any) ([]any, error) {
 	switch v := input.(type) {
@@ -113,7 +113,7 @@ func flatten(out, in []any) []any {
 	return out
 }
 
-// join puts a space between items unless told otherwise.
+// join puts a space between items by default.
 func join(r *run, input any, args []any) (any, error) {
 	items, err := r.items(input)
 	between := toText(argument(args, 0, " "))
@@ -127,7 +127,7 @@ func join(r *run, input any, args []any) (any, error) {
 	return strings.Join(texts, between), nil
 }
 
-// concat refuses what is no array: a text is probably meant for append.
+// concat refuses anything but an array: a text is probably meant for append.
 func concat(r *run, input any, args []any) (any, error) {
 	more, ok := args[0].([]any)
 	if !ok {
@@ -148,8 +148,8 @@ func choose(items, keys []any, want func(key any) bool) []any {
 	return out
 }
 
-// wanted reports whether a property has the value asked for, or is just true where none is
-// asked for.
+// wanted reports whether a property has the requested value, or is just true where none is
+// requested.
 func wanted(args []any) func(key any) bool {
 	value := argument(args, 1, nil)
 	return func(key any) bool { return value == nil && truthy(key) || value != nil && equal(key, value) }
@@ -206,7 +206,7 @@ func compareFolded(a, b any) (int, bool) {
 	return strings.Compare(strings.ToLower(toText(a)), strings.ToLower(toText(b))), true
 }
 
-// defaultValue replaces nil, false and what is empty; with allow_false: true false
+// defaultValue replaces nil, false and empty values; with allow_false: true false
 // stays.
 func defaultValue(_ *run, input any, args []any) (any, error) {
 	options, _ := argument(args, 1, nil).(map[string]any)

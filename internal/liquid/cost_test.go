@@ -11,8 +11,8 @@ import (
 )
 
 // TestMemoryIsCountedBeforeItIsTaken: whatever multiplies a text, no rendering
-// allocates more than its limits allow, by a small factor, and it says which limit
-// ended it.
+// allocates more than its limits allow, by a small factor, and it reports the
+// limit that ended it.
 func TestMemoryIsCountedBeforeItIsTaken(t *testing.T) {
 	thousand := `{% assign s = "x" %}{% for i in (1..20) %}{% assign s = s | append: s %}{% endfor %}` // 1 MiB
 	list := thousand + `{% assign a = s | split: "," %}{% for i in (1..17) %}{% assign a = a | concat: a %}{% endfor %}`

@@ -11,8 +11,8 @@ import (
 	"github.com/osteele/tuesday"
 )
 
-// date formats a time by the directives of strftime. What is no time stays as it
-// is, as does what has an empty format. Times without a zone are in UTC.
+// date formats a time by the directives of strftime. Other values stay as they
+// are, as do times with an empty format. Times without a zone are in UTC.
 func date(r *run, input any, args []any) (any, error) {
 	format := toText(args[0])
 	moment, ok := r.moment(input)

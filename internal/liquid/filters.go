@@ -22,8 +22,8 @@ import (
 	"golang.org/x/text/language"
 )
 
-// filter is one filter: how many arguments it takes beside its input, and what it
-// does.
+// filter is one filter: how many arguments it takes besides its input, and what
+// it does.
 type filter struct {
 	least, most int
 	apply       func(r *run, input any, args []any) (any, error)
@@ -48,7 +48,7 @@ func newFilters() map[string]filter {
 	return all
 }
 
-// libraryFilters are those of the library that do what is published, by the number
+// libraryFilters are those of the library that behave as published, by the number
 // of their arguments.
 var libraryFilters = map[[2]int]string{
 	{0, 0}: "capitalize downcase url_encode url_decode",
@@ -99,8 +99,8 @@ func (d dictionary) filter(name string) func(*run, any, []any) (any, error) {
 	}
 }
 
-// call runs the filter within the limits. It goes through what it is given, writes
-// some of it out in its own notation, and is asked for the size of what it makes.
+// call runs the filter within the limits. It walks the input, writes out parts of
+// it in its own notation, and accounts for the size of the result.
 func (f filter) call(r *run, input any, args []any) (any, error) {
 	// The published words count the input.
 	if n := len(args); n < f.least || n > f.most {
@@ -145,7 +145,7 @@ const white = " \t\n\v\f\r\x00"
 
 var (
 	lineBreak = regexp.MustCompile(`\r?\n`)
-	// Scripts, comments and styles go with what is in them, other tags alone.
+	// Scripts, comments and styles go with their content, other tags alone.
 	htmlTags    = regexp.MustCompile(`(?s)<script.*?</script>|<!--.*?-->|<style.*?</style>|<.*?>`)
 	htmlEscaped = regexp.MustCompile(`&amp;([a-zA-Z]+|#\d+);`)
 )
@@ -174,7 +174,7 @@ var textFilters = map[string]filter{
 	"base64_url_safe_decode": decodeBase64("base64_url_safe_decode", base64.RawURLEncoding, true),
 	"split":                  {1, 1, split},
 	"raw":                    {apply: func(_ *run, input any, _ []any) (any, error) { return values.SafeValue{Value: input}, nil }},
-	// What json writes is complete, so JSON mode does not escape it again.
+	// The output of json is complete, so JSON mode does not escape it again.
 	"json": {apply: func(_ *run, input any, _ []any) (any, error) {
 		text, err := marshalPlain(input)
 		return values.SafeValue{Value: string(text)}, err
@@ -190,7 +190,7 @@ func encodeBase64(encoding *base64.Encoding) filter {
 	return onText(func(s string) string { return encoding.EncodeToString([]byte(s)) })
 }
 
-// decodeBase64 refuses what is not exactly base64: a guess would be wrong data in a
+// decodeBase64 refuses anything but exact base64: a guess would be wrong data in a
 // record.
 func decodeBase64(name string, encoding *base64.Encoding, trim bool) filter {
 	return filter{apply: func(_ *run, input any, _ []any) (any, error) {
@@ -206,7 +206,7 @@ func decodeBase64(name string, encoding *base64.Encoding, trim bool) filter {
 	}}
 }
 
-// split cuts a text as the published language does: a single space stands for any
+// split cuts a text as the published language does: a single space matches any
 // white space, and empty pieces at the end are dropped.
 func split(r *run, input any, args []any) (any, error) {
 	s, by := toText(input), toText(args[0])
@@ -260,7 +260,7 @@ func shown(value any) string {
 	return toText(value)
 }
 
-// jsonText writes a text as it stands between the quotes of a JSON string.
+// jsonText writes a text as the content of a JSON string.
 type jsonText struct{}
 
 // WriteString implements the library's interface.

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// liquidCase is one template with what it prints, or with its error.
+// liquidCase is one template with its output or error.
 type liquidCase struct {
 	Template string  `yaml:"template"`
 	Want     *string `yaml:"want"`
@@ -63,7 +63,7 @@ func rendered(text string, record map[string]any) string {
 	return got
 }
 
-// readDifferences gives what we print where that is not what is published.
+// readDifferences returns our output where it differs from the published one.
 func readDifferences(t *testing.T) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", "differences.yaml"))
@@ -73,8 +73,8 @@ func readDifferences(t *testing.T) map[string]string {
 	return known
 }
 
-// TestLiquid: all cases print what is published, but for the known differences,
-// which all are ones.
+// TestLiquid: all cases print the published output, but for the known
+// differences, which all are ones.
 func TestLiquid(t *testing.T) {
 	record, known, count := readRecord(t), readDifferences(t), 0
 	for _, cases := range readLiquidCases(t) {

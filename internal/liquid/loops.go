@@ -124,8 +124,8 @@ func (r *run) part(over, offset, limit any) (items []any, from int, err error) {
 	return slices.Clone(items[from:to]), from, r.take(itemCost * (to - from))
 }
 
-// each prints the body of a loop once for each item. What assign sets in it lives
-// on outside.
+// each prints the body of a loop once for each item. Variables that assign sets
+// in it live on outside.
 func (l *loop) each(ctx render.Context, print func(i int) error) error {
 	r, n := runOf(ctx), len(l.items)
 	outer := map[string]any{l.object: ctx.Get(l.object), l.variable: ctx.Get(l.variable)}

@@ -30,7 +30,7 @@ var (
 // digits.
 var leadingNumber = regexp.MustCompile(`^\s*(-?\d+\.\d+\s*$|[-+]?\d+)`)
 
-// toNumber reads any value as a number, 0 for what is none.
+// toNumber reads any value as a number, 0 for other values.
 func toNumber(value any) number {
 	text := ""
 	switch v := value.(type) {
@@ -43,7 +43,7 @@ func toNumber(value any) number {
 	if n, err := strconv.Atoi(text); err == nil {
 		return number{r.SetInt64(int64(n)), true}
 	}
-	if strings.ContainsAny(text, "eE") { // which may stand for any length
+	if strings.ContainsAny(text, "eE") { // which may mean any length
 		f, _ := strconv.ParseFloat(text, 64)
 		r.SetFloat64(f)
 		return number{r, false}

@@ -69,8 +69,8 @@ func TestLiquidOracle(t *testing.T) {
 }
 
 // Inputs and arguments of every kind, for every filter and every comparison.
-// Floats as places in arrays and ranges as properties are left out: what they
-// give is an accident of the language that Liquid is written in.
+// Floats as places in arrays and ranges as properties are left out: their
+// results are an accident of the language that Liquid is written in.
 var (
 	matrixInputs = []string{
 		"nil", "true", "0", "-7", "2.5", "-2.55", "100.0", "''", "'a,b;c'", "' 42x '", "record.html", "record.s", "record.arr",
@@ -128,18 +128,18 @@ func scrub(s string) string {
 	return b.String()
 }
 
-// matrixDifferences are what the matrix meets of docs/liquid.md: parts of a
-// template and of what is published for it.
+// matrixDifferences are the differences of docs/liquid.md in the matrix:
+// parts of a template and of its published output.
 var matrixDifferences = [][2]string{
 	{``, `=>|\[`}, // arrays and maps inside texts,
 	{`record\.\w+ \| (base64|escape|url_encode)`, ``}, // encoded
 	{`\(1\.\.3\)`, ``}, // ranges that are printed or compared
-	{`compact: |map: |where: |uniq: |sort: `, ``}, // properties of what has none
+	{`compact: |map: |where: |uniq: |sort: `, ``}, // properties of values without any
 	{`truncate: |truncatewords: `, ``},            // nil, and white space at the end
-	{`<=|>=`, `F`},                                // what has no order
+	{`<=|>=`, `F`},                                // values without an order
 	{`divided_by`, `Infinity|NaN`},
 	{`times`, `-0\.0`},
-	{`base64_(url_safe_)?decode`, ``}, // what is no text
+	{`base64_(url_safe_)?decode`, ``}, // values other than texts
 	{`record.map %\}\{\{ v.last`, ``},
 }
 

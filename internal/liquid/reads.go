@@ -25,7 +25,7 @@ type reads struct {
 	failed  error
 }
 
-// mention is a variable and the line in which it first stands.
+// mention is a variable and the line of its first use.
 type mention struct {
 	name string
 	line int
@@ -33,7 +33,7 @@ type mention struct {
 
 var (
 	// The words of an expression: texts, numbers, filters, and variables with one
-	// step into them. What follows a dot is no variable.
+	// step into them. A word after a dot is no variable.
 	wordPattern = regexp.MustCompile(`"(?:\\.|[^"\\])*"|'[^']*'|\.\s*[A-Za-z_][\w-]*\??|\|\s*\w+|[A-Za-z_][\w-]*\??:?|-?\d+(?:\.\d+)?`)
 	columnName  = regexp.MustCompile(`^(?:\.\s*([A-Za-z_][\w-]*\??)|\[\s*(?:"([^"\\]*)"|'([^']*)')\s*\])`)
 	unclosed    = regexp.MustCompile(`\{[{%]`)
@@ -74,7 +74,7 @@ func (r *reads) constant(value any) string {
 const deepest = 100
 
 // walk goes through the compiled template. It takes white space out where a dash
-// says so, as the library would of values too, and the text out of blocks that
+// requires it, as the library would of values too, and the text out of blocks that
 // print nothing but white space: they print nothing, as in the published language.
 func (r *reads) walk(nodes []render.Node, depth int) (blank bool) {
 	if blank = true; depth > deepest {

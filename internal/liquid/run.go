@@ -46,8 +46,8 @@ var heavy = semaphore.NewWeighted(heavies)
 
 var errLimit = errors.New("Memory limits exceeded") //nolint:staticcheck // published
 
-// withDefaults fills in what is zero, and takes the time once: now means the same
-// in all of a template.
+// withDefaults fills in defaults, and takes the time once: now means the same in
+// all of a template.
 func (l Limits) withDefaults() Limits {
 	l.Iterations, l.Output = cmp.Or(l.Iterations, 100_000), cmp.Or(l.Output, MostText)
 	l.Text, l.Memory, l.Work = cmp.Or(l.Text, MostText), cmp.Or(l.Memory, MostMemory), cmp.Or(l.Work, 256<<20)
@@ -60,7 +60,7 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// run is one rendering: what tags keep beside variables, and what is left of the
+// run is one rendering: the data of tags besides variables, and the rest of the
 // limits.
 type run struct {
 	limits                 Limits
@@ -119,8 +119,8 @@ func (r *run) make(bytes int) error {
 	return r.take(bytes)
 }
 
-// take accounts for memory of any use, and asks whether anybody still waits for the
-// result.
+// take accounts for memory of any use, and checks whether anybody still waits for
+// the result.
 func (r *run) take(bytes int) error {
 	if r.limits.Context.Err() != nil {
 		return context.Cause(r.limits.Context)
@@ -156,7 +156,7 @@ func (o *output) Write(text []byte) (int, error) {
 	if o.text.Len()+len(text) > o.run.limits.Output {
 		return 0, exceeded("an output of more than %d bytes", o.run.limits.Output)
 	}
-	// What grows is copied as it grows, and waits in the library before.
+	// Growing text is copied as it grows, and waits in the library before.
 	if err := errors.Join(o.run.make(len(text)), o.run.take(len(text))); err != nil {
 		return 0, err
 	}

@@ -1,8 +1,8 @@
 // Package liquid parses and renders the templates of mappings (spec 2.7) with
 // github.com/osteele/liquid: it registers tags and filters, gives variables the
 // published meaning, and bounds size, iterations, memory and time. docs/liquid.md
-// lists what prints differently from the published language. What a template's
-// output becomes as a value is left to the callers.
+// lists the differences from the published language. Callers turn a template's
+// output into a value.
 package liquid
 
 import (
@@ -91,7 +91,7 @@ func Parse(text string) (t *Template, err error) {
 	return &Template{root: root, scope: r.scope, reads: r, length: len(text)}, nil
 }
 
-// What the library's tokens cannot be: several tags in one, comments in one tag,
+// Forms that the library's tokens do not support: several tags in one, comments in one tag,
 // outputs of several lines or in the form of a tag, and texts without escapes.
 var (
 	liquidTag     = regexp.MustCompile(`(?s)(\{%-?)\s*liquid\b(.*?)(-?%\})`)
@@ -134,7 +134,7 @@ func spread(text string) string {
 	})
 }
 
-// syntaxText is what the library found wrong, with the tag as it stands in the
+// syntaxText is what the library found wrong, with the tag as written in the
 // template. That a bracket is open has a published text.
 func syntaxText(failed parser.Error) error {
 	_, text, _ := strings.Cut(failed.Error(), "): ")

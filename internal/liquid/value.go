@@ -72,7 +72,7 @@ func plain(value any) any {
 
 // boxed is a variable as the library sees it. It compares and looks into values as
 // the published language does; the library would take numbers of JSON for texts,
-// and would not say what is missing.
+// and would not report missing ones.
 type boxed struct {
 	v   any
 	run *run // that the work is counted for; nil: a constant
@@ -116,7 +116,7 @@ func (b boxed) Int() int { return toNumber(plain(b.Interface())).cut() }
 // Test implements values.Value.
 func (b boxed) Test() bool { return truthy(plain(b.Interface())) }
 
-// pair is what is compared, and accounts for the work.
+// pair returns the operands of a comparison, and accounts for the work.
 func (b boxed) pair(other values.Value) (left, right any) {
 	left, right = plain(b.Interface()), plain(other.Interface())
 	if b.run != nil {
@@ -229,7 +229,7 @@ func endOf(value any, last bool) any {
 func truthy(value any) bool { return value != nil && value != false }
 
 // sizeOf: characters of texts, items of arrays and maps, and 8 for an integer, as
-// published; -1 for what has no size.
+// published; -1 for other values.
 func sizeOf(value any) int {
 	switch v := value.(type) {
 	case string:
@@ -283,7 +283,7 @@ func compare(a, b any) (sign int, ok bool) {
 	return toNumber(a).Cmp(toNumber(b).Rat), true
 }
 
-// equal: numbers by what they are worth, arrays and maps by content.
+// equal: numbers by value, arrays and maps by content.
 func equal(a, b any) bool {
 	if e, ok := b.(emptiness); ok {
 		a, b = e, a

@@ -1,4 +1,4 @@
-// Package lists makes one list of another. What comes of nothing is nil.
+// Package lists makes one list of another. An empty result is nil.
 package lists
 
 // Of are the elements as become makes them.

@@ -11,8 +11,8 @@ import (
 	"github.com/destkit/destkit/loadgen"
 )
 
-// Chart is a plot on a page. SVG has two drawings, of which Style shows the one
-// that fits the screen; "" where there is nothing to draw, which Why says.
+// Chart is a plot on a page. SVG has two drawings, of which Style shows the one that fits the
+// screen; "" where there is nothing to draw, with the reason in Why.
 type Chart struct {
 	Title, Unit, Why string
 	SVG              template.HTML
@@ -77,7 +77,7 @@ func silences(r *loadgen.Result) (list []band) {
 	return list
 }
 
-// silenceText tells of the longest silence; "" without one.
+// silenceText describes the longest silence; "" without one.
 func silenceText(r *loadgen.Result) string {
 	var longest band
 	for _, s := range silences(r) {
@@ -135,13 +135,12 @@ func timesOver(bands []band, title string, curves ...curve) plot {
 	return p
 }
 
-// logUnit is what the heading of a plot of times says of its axis.
+// logUnit is the axis in the heading of a plot of times.
 const logUnit = "milliseconds, logarithmic"
 
 func recordsRate(p loadgen.Point) float64 { return p.RecordsPerSecond }
 
-// asked is the rate that a run was to have; without points where it had none to
-// keep.
+// asked is the target rate of a run; without points where it had none.
 func asked(r *loadgen.Result, name, class string) curve {
 	if !(r.Load.Rate > 0 && r.Load.Mode == "open" || r.Load.Mode == "as-declared") {
 		return curve{name: name, class: class}
@@ -187,7 +186,7 @@ func percentilePlot(title string, curves ...curve) plot {
 	return p
 }
 
-// percentilesOf is a curve of a histogram, as deep as its requests tell.
+// percentilesOf is a curve of a histogram, as deep as its requests allow.
 func percentilesOf(text, name, class string) curve {
 	c := curve{name: name, class: class}
 	h, err := histogram.Decode(text)

@@ -36,7 +36,7 @@ type comparedTile struct {
 	Label string
 }
 
-// comparedFact is what a run was, beside what it measured.
+// comparedFact is a fact about a run other than its measurements.
 type comparedFact struct{ Name, Before, After string }
 
 // WriteComparison compares two results as Compare does, and writes one page in the

@@ -2,8 +2,8 @@ package loadpage
 
 import "github.com/destkit/destkit/loadgen"
 
-// Live are the plots of a run that goes on, of what its moments have told. A
-// pointer over them shows nothing: they are drawn anew every second.
+// Live are the plots of a run that goes on, from its moments. A pointer over
+// them shows nothing: they are redrawn every second.
 func Live(load loadgen.LoadInfo, series []loadgen.Point) []Chart {
 	if len(series) == 0 {
 		return nil

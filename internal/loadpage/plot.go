@@ -45,7 +45,7 @@ type tickAt struct {
 }
 
 // frame is a size that a plot is drawn in: text keeps its size, so that a small
-// screen needs a drawing of its own.
+// screen needs a separate drawing.
 type frame struct {
 	class         string
 	width, height float64
@@ -115,8 +115,8 @@ func (p plot) draw(b *strings.Builder, f frame) {
 	b.WriteString("</svg>")
 }
 
-// drawX draws what is below the plot. A label that would touch the one before
-// is left out.
+// drawX draws the part below the plot. A label that would touch the one
+// before is left out.
 func (p plot) drawX(b *strings.Builder, f frame, fromX, toX float64, scaleX func(float64) float64) {
 	ticks := p.ticks
 	switch {

@@ -11,8 +11,8 @@ import (
 	"github.com/destkit/destkit/loadgen"
 )
 
-// TestLogarithmicAxis: round values around what is drawn, each with a label where there
-// is room for all.
+// TestLogarithmicAxis: round values around the drawn range, each with a label where
+// there is room for all.
 func TestLogarithmicAxis(t *testing.T) {
 	times := func(y ...float64) plot {
 		c := curve{name: "p99", class: "c1", y: y}
@@ -75,7 +75,7 @@ func TestValuesCanBeRead(t *testing.T) {
 	}
 }
 
-// TestLiveCharts draws what there is, and says what there is not.
+// TestLiveCharts draws what there is, and reports what is missing.
 func TestLive(t *testing.T) {
 	load := loadgen.LoadInfo{Mode: "open", Rate: 100, BatchSize: 10, Stages: []loadgen.Stage{{Duration: time.Second, From: 100, To: 100}}}
 	require.Empty(t, Live(load, nil))

@@ -21,7 +21,7 @@ import (
 //go:embed html/*.gohtml
 var pageFiles embed.FS
 
-// Style is the style sheet of charts, beside that of a page.
+// Style is the style sheet of charts, in addition to that of a page.
 //
 //go:embed html/charts.css
 var Style string

@@ -29,8 +29,8 @@ func stalled(t *testing.T) *loadgen.Result {
 	return r
 }
 
-// TestAStallIsSeen: the page says it at the top and marks it, and draws no
-// latency where none was measured.
+// TestAStallIsSeen: the page reports it at the top and marks it, and draws
+// no latency where none was measured.
 func TestAStallIsSeen(t *testing.T) {
 	r := stalled(t)
 	require.Equal(t, []band{{from: 0.4, to: 1.4}}, silences(r))

@@ -13,15 +13,15 @@ import (
 type change struct {
 	commit string   // chooses the twentieth
 	since  string   // the base, in words
-	files  []string // paths from the root of the repository; what is not committed too
+	files  []string // paths from the root of the repository; uncommitted ones too
 	known  bool     // else which files have changed is not known
 }
 
-// thisChange is the change of the repository that the tests stand in.
+// thisChange is the change of the repository under test.
 var thisChange = sync.OnceValue(func() change { return changeOf("", os.Getenv("DESTKIT_BASE")) })
 
-// changeOf asks git for the change in a folder. The base is the first of these that there
-// is: the named commit; where the branch left origin/main; the commit before.
+// changeOf gets the change in a folder from git. The base is the first of these that
+// exists: the named commit; where the branch left origin/main; the commit before.
 func changeOf(folder, named string) change {
 	git := func(args ...string) (string, error) {
 		cmd := exec.Command("git", append([]string{"-c", "core.quotePath=false"}, args...)...)

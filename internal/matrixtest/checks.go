@@ -96,7 +96,7 @@ func (k *KillTable) Add(violation, changes, verdict string, also []string) {
 	k.table.Add(violation, fmt.Sprintf("| %s | %s | %s | %s |", violation, cell(changes), verdict, cell(strings.Join(also, "; "))))
 }
 
-// Write writes the page: what stands in front of the table, then every row.
+// Write writes the page: the front, then every row of the table.
 func (k *KillTable) Write(t *testing.T, file, front string, violations int) {
 	t.Helper()
 	head := front + "\n\n| violation | what it changes | verdict of its check | also trips |\n|---|---|---|---|\n"

@@ -24,15 +24,15 @@ type Cell struct {
 	Files []string
 }
 
-// A cell belongs to one of so many parts, and the hash of the commit says which of them
-// runs. Where shared code has changed so many run: a fifth.
+// A cell belongs to one of so many parts, and the hash of the commit selects the one
+// that runs. Where shared code has changed so many run: a fifth.
 const (
 	parts      = 20
 	sharedRuns = 4
 )
 
 // Sample reports which cells of a matrix run. All do in the tier of the whole matrices and
-// where single ones are asked for with -run TEST/CELL; in make test each hundredth does, at
+// where single ones are requested with -run TEST/CELL; in make test each hundredth does, at
 // least one. In the tier of the matrices a cell runs
 //
 //   - if it belongs to the twentieth that the hash of the commit chooses, or to a fifth when
@@ -91,7 +91,7 @@ func testFile() string {
 	}
 }
 
-// one is the reason why a cell runs that is a matrix of its own, "" where it does not.
+// one is the reason why a cell runs that is a separate matrix, "" where it does not.
 func (c change) one(cell Cell, shared string) string {
 	if file := c.touched(cell.Files); file != "" {
 		return file + " changed"
@@ -103,8 +103,8 @@ func (c change) one(cell Cell, shared string) string {
 	return why
 }
 
-// width is how many parts run, and why they are more than one. What cells are about
-// themselves is not shared.
+// width is how many parts run, and why they are more than one. Files that cells are
+// about are not shared.
 func (c change) width(shared []string, owned map[string]bool) (run uint32, why string) {
 	if !c.known {
 		return sharedRuns, "which files changed is not known"

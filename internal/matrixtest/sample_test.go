@@ -58,8 +58,8 @@ func TestEachCellHasItsTurn(t *testing.T) {
 	}
 }
 
-// TestChangeChooses: what has changed runs, shared code widens the sample to a fifth, and
-// so does an unknown change; tests and pages widen nothing.
+// TestChangeChooses: changed cells run, shared code widens the sample to a fifth, and so
+// does an unknown change; tests and pages widen nothing.
 func TestChangeChooses(t *testing.T) {
 	cells := threeHundred()
 	with := func(files ...string) []string {

@@ -15,14 +15,14 @@ import (
 )
 
 // Whole reports whether the tier is that in which every cell runs, and every test with
-// what it needs beside Go (make ci-full).
+// what it needs besides Go (make ci-full).
 func Whole() bool { return os.Getenv("DESTKIT_TIER") == "full" }
 
 // Long skips a test that takes a processor longer than about a second in make test, which
 // is for every day. make race runs it, make matrix where it is in the sample (see One), and
-// make ci-full. Tests that are asked for with -run are run.
+// make ci-full. Tests that are requested with -run are run.
 //
-// The Makefile looks for the call in the text, so it stands in the test itself.
+// The Makefile looks for the call in the text, so it must be in the test itself.
 func Long(t testing.TB) {
 	t.Helper()
 	if pc, _, _, ok := runtime.Caller(1); ok && !strings.HasSuffix(runtime.FuncForPC(pc).Name(), "."+t.Name()) {
@@ -55,8 +55,8 @@ func NotEveryDay(t testing.TB) {
 	}
 }
 
-// Alone skips in make race a test that starts nothing beside itself, such as one that reads
-// every page, and takes long there: the detector has nothing to see, and make test runs it.
+// Alone skips in make race a test that starts nothing else, such as one that reads every
+// page, and takes long there: the detector has nothing to see, and make test runs it.
 func Alone(t testing.TB) {
 	t.Helper()
 	if os.Getenv("DESTKIT_TIER") == "race" {
@@ -71,7 +71,7 @@ func everyDay(tier string, run *flag.Flag) bool {
 	return (tier == "" || tier == "test") && !named
 }
 
-// Named reports whether single cells were asked for with -run TEST/CELL: they run
+// Named reports whether single cells were requested with -run TEST/CELL: they run
 // whatever the tier.
 func Named() bool {
 	f := flag.Lookup("test.run")
@@ -87,9 +87,9 @@ func NotShort(t testing.TB) {
 	}
 }
 
-// RunCell runs a cell beside others. A parallel test is kept until its parent has ended, and
-// with it all that its clean-up refers to; so the cell is a test inside of it, of which
-// nothing is left when it has ended.
+// RunCell runs a cell in parallel with others. A parallel test is kept until its parent has
+// ended, and with it all that its clean-up refers to; so the cell is a test inside of it, of
+// which nothing is left when it has ended.
 func RunCell(t *testing.T, name string, cell func(t *testing.T)) {
 	t.Run(name, func(t *testing.T) {
 		t.Parallel()
@@ -99,7 +99,7 @@ func RunCell(t *testing.T, name string, cell func(t *testing.T)) {
 
 // Missing ends a test that lacks a part of the machine, such as a program: it is skipped,
 // and fails where DESTKIT_REQUIRE, a list of parts or "all", promises that part. The
-// pipeline says there what it has installed.
+// pipeline lists its installed parts there.
 func Missing(t testing.TB, part, format string, args ...any) {
 	t.Helper()
 	if required(os.Getenv("DESTKIT_REQUIRE"), part) {
@@ -122,9 +122,9 @@ var (
 	again  atomic.Int32
 )
 
-// Steadily judges a cell beside the others, and once more with no other of them at
-// work where the verdict is not the wanted one: what many judges on one processor
-// do to each other is not what a cell is about. A wrong verdict is wrong both times.
+// Steadily judges a cell in parallel with the others, and once more with no other of
+// them at work where the verdict is not the wanted one: a cell is not about the
+// effects of many judges on one processor. A wrong verdict is wrong both times.
 func Steadily[R any](t testing.TB, judge func() R, wanted func(R) bool) R {
 	t.Helper()
 	r := amongOthers(judge)

@@ -8,7 +8,7 @@ import (
 )
 
 // TestEveryDay: long tests are left out in make test and without a tier, unless tests
-// are asked for by their names.
+// are requested by their names.
 func TestEveryDay(t *testing.T) {
 	flags := flag.NewFlagSet("", flag.ContinueOnError)
 	flags.String("run", "", "")
@@ -30,7 +30,7 @@ func TestRequired(t *testing.T) {
 	require.True(t, required("all", "node"))
 }
 
-// TestSteadily: what was wanted is judged once, anything else once more, and not
+// TestSteadily: a wanted verdict is judged once, any other once more, and not
 // for ever.
 func TestSteadily(t *testing.T) {
 	defer again.Store(0)

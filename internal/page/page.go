@@ -2,7 +2,7 @@
 // colours for light, dark and paper, type, cards, tables, and the places for a
 // verdict and for figures. A page is one file: nothing in it refers to the outside.
 //
-// What only one page has, a chart or a list of checks, is in the style of that page.
+// The parts of only one page, a chart or a list of checks, are in the style of that page.
 package page
 
 import (
@@ -65,8 +65,8 @@ type Cause struct {
 	Exchanges                          []int // the numbers of those that show it, in order
 }
 
-// Finding is what was expected and what was seen. Place and Expected are "" where they are
-// those of the one before.
+// Finding holds the expectation and the observation. Place and Expected are "" where they
+// are those of the one before.
 type Finding struct {
 	Place, Expected, Actual string
 	Times                   int   // that the same was seen

@@ -55,7 +55,7 @@ func (e *brokenHAR) placed(r io.Reader) error {
 	return e
 }
 
-// unreadable says why a part of an archive cannot be read, without the text of the file.
+// unreadable reports why a part of an archive cannot be read, without the text of the file.
 func unreadable(where string, err error) error {
 	var mistyped *json.UnmarshalTypeError
 	var syntax *json.SyntaxError
@@ -184,8 +184,8 @@ func descend(dec *json.Decoder, name string) error {
 	return fmt.Errorf("the member %q is missing", name)
 }
 
-// sight takes an entry over. Pseudo headers of HTTP/2 are left out, and so is what was
-// said of the length of a body that stands decoded in the archive.
+// sight takes an entry over. Pseudo headers of HTTP/2 are left out, and so is the
+// length of a body that is decoded in the archive.
 func (e *harIn) sight(n int) (s *conformance.Sight, whole bool, err error) {
 	switch {
 	case e.Request == nil:
@@ -303,7 +303,7 @@ func (known endpoints) took(s *conformance.Sight) bool {
 	return true
 }
 
-// isRPC tells a call of a destination from the other traffic of a browser.
+// isRPC distinguishes a call of a destination from the other traffic of a browser.
 func isRPC(s *conformance.Sight) bool {
 	return s.Method == "POST" && bytes.Contains(s.RequestBody, []byte(`"method"`)) &&
 		(bytes.Contains(s.RequestBody, []byte(`"jsonrpc"`)) || bytes.Contains(s.RequestBody, []byte(`"params"`)))

@@ -15,10 +15,10 @@ import (
 
 type difference struct{ place, was, is string }
 
-// compareAnswers says in which places two answers to one call mean something else.
+// compareAnswers lists the places in which two answers to one call differ in meaning.
 // Members of objects have no order, and neither have results, objects, fields and
-// operations; what differs from call to call (times, ids of their own, the words of a
-// message) means nothing.
+// operations; values that differ from call to call (times, generated ids, the words
+// of a message) do not count.
 func compareAnswers(wasStatus int, was []byte, isStatus int, is []byte) []difference {
 	var out []difference
 	if wasStatus != isStatus {
@@ -56,12 +56,12 @@ func parseAny(b []byte) (any, error) {
 	return v, nil
 }
 
-// unordered are the lists whose elements have a name of their own.
+// unordered are the lists whose elements have names.
 var unordered = map[string]string{
 	"result.record_results": "identifier", "result.objects": "object_api_name", "result.fields": "field_api_name", "result.operations": "",
 }
 
-// mostDifferences are told of one answer.
+// mostDifferences bounds the reported differences of one answer.
 const mostDifferences = 50
 
 func compareValues(place string, was, is any, out *[]difference) {

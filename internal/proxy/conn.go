@@ -151,15 +151,15 @@ func (c *pair) requests() error {
 	}
 }
 
-// drain reads what a caller still sends to an endpoint that takes no more, so that it
-// gets the response to what it has sent.
+// drain reads a caller's remaining bytes for an endpoint that takes no more, so that
+// the caller gets its response.
 func (c *pair) drain() error {
 	<-c.answered
 	_, _ = io.Copy(io.Discard, c.client) // up to the deadline that endClient has set
 	return nil
 }
 
-// rewrite passes the head on with the Host, and where the caller asked for "/" the
+// rewrite passes the head on with the Host, and where the caller requested "/" the
 // path, of the endpoint.
 func (c *pair) rewrite(h *requestHead, head []byte) {
 	out := c.up.out
@@ -187,7 +187,7 @@ func (c *pair) newExchange(h *requestHead) *exchange {
 }
 
 // dial connects to the endpoint and begins to pass its responses on. On an error the
-// caller is told.
+// caller gets a response.
 func (c *pair) dial(x *exchange) error {
 	ctx, cancel := context.WithTimeout(c.p.ctx, dialTimeout)
 	defer cancel()
@@ -252,7 +252,7 @@ func (c *pair) next() (*exchange, bool) {
 	if err != nil {
 		return nil, false
 	}
-	// What follows a response without a request: its length was wrong.
+	// Bytes after a response without a request: its length was wrong.
 	c.p.surplus.Add(1)
 	_ = c.rest()
 	c.down.flush()
@@ -348,8 +348,8 @@ func (c *pair) message(x *exchange) (more bool, err error) {
 	}
 }
 
-// rest passes everything on as it comes: its end is that of the connection, which is of
-// no use to the caller any more.
+// rest passes everything on as it comes: its end is that of the connection, which the
+// caller can no longer use.
 func (c *pair) rest() error {
 	c.ended.Store(true)
 	return c.down.rest()

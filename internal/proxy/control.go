@@ -89,7 +89,7 @@ func (c *Control) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// refused says why a caller is not answered, "" when it is.
+// refused returns why a caller gets no answer, "" when it does.
 func (c *Control) refused(r *http.Request) string {
 	if reach.OwnOrigin(r) {
 		return reach.ErrOutbound.Error()

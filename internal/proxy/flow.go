@@ -10,7 +10,7 @@ import (
 // Sizes of buffers in bytes.
 const (
 	readSize = 32 << 10
-	outSize  = 64 << 10 // what is collected before it is written
+	outSize  = 64 << 10 // bytes collected before a write
 	maxHead  = 256 << 10
 	maxLine  = 4 << 10 // of a chunk size
 )
@@ -21,8 +21,8 @@ var (
 	errFraming      = errors.New("the framing is not that of HTTP/1.1")
 )
 
-// flow carries bytes in one direction. What was read and is to be passed on is
-// collected and written before the next read waits, so that nothing is delayed.
+// flow carries bytes in one direction. Bytes to be passed on are collected and
+// written before the next read waits, so that nothing is delayed.
 type flow struct {
 	src net.Conn
 	dst net.Conn
@@ -31,8 +31,8 @@ type flow struct {
 	w int
 	out      []byte
 	writeErr error                 // the destination takes no more
-	began    func()                // the first byte of a message is there; nil: not asked for
-	capture  func(b []byte, n int) // n of the bytes are content, the rest is framing; nil: not asked for
+	began    func()                // the first byte of a message is there; nil: not needed
+	capture  func(b []byte, n int) // n of the bytes are content, the rest is framing; nil: not needed
 }
 
 func newFlow(src net.Conn) *flow { return &flow{src: src, buf: make([]byte, readSize)} }
@@ -69,7 +69,7 @@ func (f *flow) fill() error {
 	return err
 }
 
-// flush writes what was collected.
+// flush writes the collected bytes.
 func (f *flow) flush() {
 	if len(f.out) == 0 {
 		return

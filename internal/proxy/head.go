@@ -9,7 +9,7 @@ import (
 	"github.com/destkit/destkit/conformance"
 )
 
-// framing says how a body is delimited (RFC 9112 6.3).
+// framing is how a body is delimited (RFC 9112 6.3).
 type framing struct {
 	kind   framingKind
 	length int64
@@ -33,8 +33,8 @@ type requestHead struct {
 	hostAt, hostTo int    // where the value of Host is in the head; 0: there is none
 }
 
-// readRequest takes the head of a request apart. What two readers could read in two
-// ways is refused: the proxy and the endpoint must agree on where a request ends.
+// readRequest takes the head of a request apart. Ambiguous heads are refused: the
+// proxy and the endpoint must agree on where a request ends.
 func readRequest(raw []byte) *requestHead {
 	h := &requestHead{}
 	head := string(raw) // one copy for all of its parts
@@ -111,7 +111,7 @@ type responseHead struct {
 }
 
 // readResponse takes the head of a response apart; ok is false for one whose end
-// cannot be told: it is passed on up to the end of the connection.
+// is unknown: it is passed on up to the end of the connection.
 func readResponse(head []byte, method string) (h responseHead, ok bool) {
 	end := bytes.IndexByte(head, '\n')
 	line := head[:end]

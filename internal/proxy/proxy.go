@@ -20,10 +20,10 @@ import (
 )
 
 // DefaultMaxBody is how many bytes of a request body, and of a response, are kept to
-// be judged and recorded. What is longer is passed on and not judged.
+// be judged and recorded. Longer ones are passed on and not judged.
 const DefaultMaxBody = 8 << 20
 
-// Bounds of what is kept at once: an exchange beyond them is passed on and counted
+// Bounds of the kept exchanges: an exchange beyond them is passed on and counted
 // as not judged.
 const (
 	mostHeld   = 64 << 20 // bytes of all exchanges that are not judged yet
@@ -47,10 +47,10 @@ type Config struct {
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	// MaxBody is DefaultMaxBody when 0.
 	MaxBody int
-	// Observer gets every exchange, one at a time, in a goroutine of its own. It may
+	// Observer gets every exchange, one at a time, in a separate goroutine. It may
 	// be nil: then nothing is kept.
 	Observer Observer
-	// Secrets is what no message of the proxy may hold; nil: nothing.
+	// Secrets must not be in any message of the proxy; nil: nothing.
 	Secrets *foreign.Redactor
 }
 
@@ -140,7 +140,7 @@ func verbatimTarget(raw string) string {
 	return rest[at:]
 }
 
-// target is what the endpoint is asked for.
+// target is the requested path at the endpoint.
 func (p *Proxy) target(asked string) string {
 	if asked == "/" {
 		return p.path
@@ -227,8 +227,8 @@ func (p *Proxy) why(err error) string {
 	return p.cfg.Secrets.String(err.Error())
 }
 
-// errOwn ends a call before it goes round without end. What is passed on has no mark of
-// the proxy: its bytes stay those of the caller.
+// errOwn ends a call before it goes round without end. Requests that are passed on have
+// no mark of the proxy: their bytes stay those of the caller.
 var errOwn = errors.New("its URL leads to this proxy itself: name the address of the endpoint with --to")
 
 // CallsItself reports whether a proxy that listens at addr (HOST:PORT) and passes calls on
@@ -257,7 +257,7 @@ func listensAt(own []netip.AddrPort, address string) bool {
 	return err == nil && reach.ListensAt(own, to)
 }
 
-// numeric is the IP that a name of this machine stands for.
+// numeric is the IP that a name of this machine means.
 func numeric(host string) string {
 	if host == "localhost" {
 		return "127.0.0.1"
@@ -286,7 +286,7 @@ func (p *Proxy) connect(ctx context.Context) (net.Conn, error) {
 	if p.to.Scheme != "https" {
 		return raw, nil
 	}
-	cfg := &tls.Config{MinVersion: tls.VersionTLS10} // TLS-006 judges what is spoken
+	cfg := &tls.Config{MinVersion: tls.VersionTLS10} // TLS-006 judges the version in use
 	if p.cfg.TLS != nil {
 		cfg = p.cfg.TLS.Clone()
 	}

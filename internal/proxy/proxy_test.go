@@ -55,7 +55,7 @@ func running(t *testing.T, cfg proxy.Config) (address string, stop func()) {
 }
 
 // script is an endpoint that reads one request and answers with these bytes, whatever
-// they are; it notes what it has read.
+// they are; it records its input.
 type script struct {
 	address string
 	mu      sync.Mutex
@@ -85,7 +85,7 @@ func scripted(t *testing.T, answer string, reset bool) *script {
 				s.mu.Lock()
 				s.read.Write(body)
 				s.mu.Unlock()
-				for part := range strings.SplitSeq(answer, "\x00") { // pieces, each in a packet of its own
+				for part := range strings.SplitSeq(answer, "\x00") { // pieces, each in a separate packet
 					_, _ = io.WriteString(conn, part)
 					if strings.Contains(answer, "\x00") {
 						time.Sleep(5 * time.Millisecond)
@@ -117,8 +117,7 @@ const rpcBody = `{"jsonrpc":"2.0","method":"list_objects","params":{},"id":"7"}`
 
 var post = fmt.Sprintf("POST / HTTP/1.1\r\nhOsT: 127.0.0.1\r\ncontent-TYPE: application/json\r\nX-Odd:   two  spaces \r\nContent-Length: %d\r\n\r\n%s", len(rpcBody), rpcBody)
 
-// TestResponsesArriveByteForByte: also what is no HTTP at all reaches the caller as the
-// endpoint has sent it.
+// TestResponsesArriveByteForByte: even bytes that are no HTTP reach the caller as sent.
 func TestResponsesArriveByteForByte(t *testing.T) {
 	big := strings.Repeat("0123456789abcdef", 40_000)
 	for name, answer := range map[string]string{
@@ -219,7 +218,7 @@ func TestRequestsArriveByteForByte(t *testing.T) {
 	}
 }
 
-// TestTheProxyAnswersByItself says which answers are not those of the endpoint.
+// TestTheProxyAnswersByItself lists the answers that are not those of the endpoint.
 func TestTheProxyAnswersByItself(t *testing.T) {
 	silent := scripted(t, "", false)
 	closed := scripted(t, "", true)

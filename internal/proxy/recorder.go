@@ -35,7 +35,7 @@ type Line struct {
 	Caller []string `json:"caller,omitempty"`
 	// Problem is what ended the exchange, or who answered in the endpoint's place.
 	Problem string `json:"problem,omitempty"`
-	// NotJudged says why the exchange was only passed on.
+	// NotJudged is why the exchange was only passed on.
 	NotJudged string `json:"not_judged,omitempty"`
 }
 
@@ -45,7 +45,7 @@ type CallerJudge interface {
 	Report() *conformance.Report
 }
 
-// RecorderConfig says what becomes of what a proxy sees.
+// RecorderConfig configures the use of what a proxy sees.
 type RecorderConfig struct {
 	Passive *destination.Passive
 	Caller  CallerJudge // nil: not judged
@@ -72,7 +72,7 @@ type Recorder struct {
 	err    error // the first of a file
 	kept   []Kept
 	shown  int64 // that were kept, of which kept has the latest
-	size   int   // of what is kept, in bytes
+	size   int   // of the kept exchanges, in bytes
 	follow map[chan Kept]struct{}
 }
 
@@ -240,7 +240,7 @@ func (r *Recorder) Follow(after int) (kept []Kept, events <-chan Kept, stop func
 	}
 }
 
-// Flush writes what is buffered, and gives the first error of a file.
+// Flush writes the buffers, and returns the first error of a file.
 func (r *Recorder) Flush() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -280,7 +280,7 @@ func (r *Recorder) CallerReport() *conformance.Report {
 	return r.cfg.Caller.Report()
 }
 
-// localWords says who answered in the endpoint's place.
+// localWords names who answered in the endpoint's place.
 func localWords(x *Seen) string {
 	if x.Local == 0 {
 		return ""
@@ -298,7 +298,7 @@ func statusOf(raw []byte) int {
 	return 0
 }
 
-// harComment says what an exchange breaks.
+// harComment lists what an exchange breaks.
 func harComment(l Line) string {
 	text := ""
 	for _, id := range l.Broken {

@@ -29,8 +29,8 @@ func observed(r *proxy.Recorder, number, size int) {
 	}})
 }
 
-// TestKeptExchangesAreBounded: by their number, and by the bytes of their bodies; what is
-// dropped is counted.
+// TestKeptExchangesAreBounded: by their number, and by the bytes of their bodies; dropped
+// ones are counted.
 func TestKeptExchangesAreBounded(t *testing.T) {
 	newRecorder := func(keep int) *proxy.Recorder {
 		passive, err := destination.NewPassive(destination.Target{URL: "https://a.example/"}, conformance.Options{})
@@ -70,7 +70,7 @@ func TestKeptExchangesAreBounded(t *testing.T) {
 	require.EqualValues(t, 41, seen)
 }
 
-// TestACallThatItsCallerGaveUp: what the endpoint answers later is recorded with the moment
+// TestACallThatItsCallerGaveUp: a later answer of the endpoint is recorded with the moment
 // at which the caller went, also in files.
 func TestACallThatItsCallerGaveUp(t *testing.T) {
 	came := make(chan struct{}, 1)

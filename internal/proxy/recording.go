@@ -17,7 +17,7 @@ import (
 // maxLineOfJournal bounds one exchange of a journal, with two bodies in JSON.
 const maxLineOfJournal = 64 << 20
 
-// Skipped says how many exchanges of a recording were not handed out, and why.
+// Skipped counts the exchanges of a recording that were not handed out, with the reasons.
 type Skipped struct {
 	// Other calls are no JSON-RPC, such as the pages in a recording of a browser.
 	Other int
@@ -97,7 +97,7 @@ func readJournal(br *bufio.Reader, each func(*conformance.Sight) error) (skipped
 	return skipped, nil
 }
 
-// sightOf makes of a record what was seen; whole is false where a body is cut.
+// sightOf converts a record into a sight; whole is false where a body is cut.
 func sightOf(x *conformance.Exchange) (s *conformance.Sight, whole bool, err error) {
 	s = &conformance.Sight{
 		Number: x.ID, Timing: conformance.Timing{Started: x.Started, Total: fromMS(x.DurationMS)}, CallerLeft: fromMS(x.CallerLeftMS), Reused: x.ReusedConnection,

@@ -155,8 +155,8 @@ func FuzzReadRecording(f *testing.F) {
 	})
 }
 
-// TestReplaySendsOnlyWhatIsAllowed: a recording is a file of anyone's making. What a
-// call does is read from its body.
+// TestReplaySendsOnlyWhatIsAllowed: a recording is a file of anyone's making. The
+// body decides what a call does.
 func TestReplaySendsOnlyWhatIsAllowed(t *testing.T) {
 	batch := func(object string) string {
 		return `{"jsonrpc":"2.0","method":"sync_batch","id":"1","params":{"sync_plan":{"object":{"object_api_name":"` + object + `"}},"records":[{"a":1}]}}`
@@ -205,8 +205,8 @@ func TestReplaySendsOnlyWhatIsAllowed(t *testing.T) {
 	}
 }
 
-// TestReplayComparesByMeaning: what has no order and what differs from call to call is no
-// difference.
+// TestReplayComparesByMeaning: order and values that differ from call to call do not
+// count.
 func TestReplayComparesByMeaning(t *testing.T) {
 	result := func(r string) string { return `{"jsonrpc":"2.0","id":"7","result":` + r + `}` }
 	for name, c := range map[string]struct {

@@ -31,14 +31,14 @@ type Replay struct {
 	MaxBody int64
 }
 
-// ReplayReport is what came of a replay.
+// ReplayReport is the result of a replay.
 type ReplayReport struct {
 	Sent      int `json:"sent"`
 	Same      int `json:"same"`
 	Different int `json:"different"`
 	// Unanswered were sent and got no complete response.
 	Unanswered int `json:"unanswered"`
-	// Unreached says why no call got a response, and what to do; "" where one did.
+	// Unreached is why no call got a response, and what to do; "" where one did.
 	Unreached string `json:"unreached,omitempty"`
 	// NotSent counts the reasons for which calls were not sent.
 	NotSent map[string]int `json:"not_sent"`
@@ -115,12 +115,12 @@ func (r *Replay) Run(ctx context.Context, recording io.Reader) (*ReplayReport, S
 	return out, skipped, err
 }
 
-// call is what a request asks for, read from its body.
+// call is the call of a request, read from its body.
 type call struct {
 	method, object string
 }
 
-// permitted reads what a request does from its body, and says why it is not sent.
+// permitted reads what a request does from its body, and returns why it is not sent.
 func (r *Replay) permitted(x *conformance.Sight) (c call, why string) {
 	if x.Status == 0 {
 		return c, "it has no answer to compare with"
@@ -167,7 +167,7 @@ func (r *Replay) permitted(x *conformance.Sight) (c call, why string) {
 	return c, ""
 }
 
-// repeatsMember reports whether a member stands twice in its object, in any case of its
+// repeatsMember reports whether a member occurs twice in its object, in any case of its
 // letters, at any depth; a body that is no JSON repeats none.
 func repeatsMember(body []byte) bool {
 	dec := json.NewDecoder(bytes.NewReader(body))

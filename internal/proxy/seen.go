@@ -1,11 +1,11 @@
-// Package proxy stands between a caller of a custom destination and its endpoint:
-// it passes every byte on, records what went by and lets a passive judge look at it.
+// Package proxy sits between a caller of a custom destination and its endpoint: it
+// passes every byte on, records what went by and lets a passive judge look at it.
 //
 // A connection of the caller has one connection to the endpoint, and everything on
 // it is passed on as it came: order and case of headers, chunks, trailers, a wrong
 // length, a reset. Only the Host header is changed. The proxy repeats nothing and
-// waits for nothing by itself. Recording and judging happen beside: they never hold
-// a call, and what they cannot keep up with is counted as not judged.
+// waits for nothing by itself. Recording and judging run in parallel: they never
+// hold a call, and exchanges beyond their capacity are counted as not judged.
 //
 // Judging is left to conformance, reports to conformance/report, and listening to
 // the program.
@@ -24,11 +24,11 @@ type Seen struct {
 	// Local is the status that the proxy has answered by itself, 0 when the endpoint
 	// has answered or the connection has ended.
 	Local int
-	// Lost says why the exchange cannot be judged; "" when it can.
+	// Lost is why the exchange cannot be judged; "" when it can.
 	Lost string
 }
 
-// capture is what is kept of one direction of an exchange.
+// capture is the kept part of one direction of an exchange.
 type capture struct {
 	b     []byte
 	lost  string

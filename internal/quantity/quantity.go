@@ -80,7 +80,7 @@ func Count[N Integer](n N, noun string) string {
 	return number + " " + Noun(n, noun)
 }
 
-// Noun is noun as it stands behind n: "answer" behind 1, else "answers".
+// Noun is noun as it follows n: "answer" after 1, else "answers".
 func Noun[N Integer](n N, noun string) string {
 	if n == 1 {
 		return noun

@@ -8,8 +8,8 @@ import (
 )
 
 // Read reads at most len(b) bytes from a socket that does not block. Without an
-// error n is 0 at the end of what the other side sends; the error is
-// syscall.EAGAIN where nothing is there, or another syscall.Errno.
+// error n is 0 at the end of what the peer sends; the error is syscall.EAGAIN
+// where nothing is there, or another syscall.Errno.
 func Read(fd uintptr, b []byte) (n int, err error) {
 	return call(syscall.SYS_READ, fd, b)
 }

@@ -4,7 +4,7 @@ package rawconn
 
 import "syscall"
 
-// The race detector takes what comes over a socket for an order of events only
+// The race detector takes traffic over a socket for an order of events only
 // where package syscall reads and writes.
 
 func Read(fd uintptr, b []byte) (n int, err error) {

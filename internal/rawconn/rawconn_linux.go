@@ -1,5 +1,5 @@
 package rawconn
 
-// The poller of Linux tells of every byte that comes after a read that did not
+// The poller of Linux reports every byte that comes after a read that did not
 // fill its buffer.
 const known = true

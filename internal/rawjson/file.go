@@ -14,8 +14,8 @@ import (
 )
 
 // File is a kind of JSON file that people hand to the program, such as a report of an
-// earlier run. Its errors say where a file is wrong and what was expected, for the reader
-// of a message who knows neither Go nor how the program reads.
+// earlier run. Its errors name the place and the expectation, for the reader of a message
+// who knows neither Go nor how the program reads.
 type File struct {
 	Expected string // such as "the JSON result of destkit load"
 	Version  int    // the newest schema_version that is read; 0: there is none
@@ -102,7 +102,7 @@ func (f File) wrong(format string, args ...any) error {
 	return fmt.Errorf(format+"; expected %s", append(args, f.Expected)...)
 }
 
-// Malformed says where and why a text is not one JSON value; "" where it is one.
+// Malformed reports where and why a text is not one JSON value; "" where it is one.
 func Malformed(text []byte) (line, column int, reason string) {
 	at, fault := SkipText(text)
 	if fault == FaultNone {
@@ -124,7 +124,7 @@ func (f Fault) plain() string {
 }
 
 // Newer refuses a file of a newer program: value is the version that it gives, as JSON,
-// in a member of this name. What is no number is left to others.
+// in a member of this name. Other values are left to other checks.
 func Newer(member string, value json.RawMessage, reads int) error {
 	if n, err := strconv.Atoi(strings.Trim(string(value), `"`)); err == nil && n > reads {
 		return fmt.Errorf("written by a newer destkit: %s %d, this one reads up to %d", member, n, reads)
@@ -139,8 +139,8 @@ func Place(text []byte, at int) (line, column int) {
 	return bytes.Count(before, []byte("\n")) + 1, utf8.RuneCount(before[start:]) + 1
 }
 
-// startOf is where the value begins behind which encoding/json stands in valid text:
-// after a scalar, or after the bracket that opens an object or a list.
+// startOf is where the value begins that encoding/json has just passed in valid
+// text: after a scalar, or after the bracket that opens an object or a list.
 func startOf(text []byte, behind int64) int {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestFileSaysWhatIsWrong: in plain words, with the place and what was expected.
+// TestFileSaysWhatIsWrong: in plain words, with the place and the expectation.
 func TestFileSaysWhatIsWrong(t *testing.T) {
 	type kept struct {
 		Version int       `json:"schema_version"`

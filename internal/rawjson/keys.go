@@ -13,7 +13,7 @@ import (
 type UnknownKey struct {
 	Place string   // such as fields[0].sort
 	Key   string   // the last part of it
-	Known []string // what the type has there
+	Known []string // the keys of the type there
 }
 
 var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
@@ -36,7 +36,7 @@ func unknownKeys(text json.RawMessage, t reflect.Type, place string) (unknown []
 	switch t.Kind() {
 	case reflect.Slice:
 		var items []json.RawMessage
-		_ = json.Unmarshal(text, &items) // what is no list is found later
+		_ = json.Unmarshal(text, &items) // a later step reports other values
 		for i, item := range items {
 			unknown = append(unknown, unknownKeys(item, t.Elem(), place+"["+strconv.Itoa(i)+"]")...)
 		}
@@ -71,7 +71,7 @@ func KeysOf(t reflect.Type) map[string]reflect.Type {
 	return keys
 }
 
-// Mistyped says what a value of the wrong type must be, without the name of its field.
+// Mistyped describes what a value of the wrong type must be, without the name of its field.
 func Mistyped(err *json.UnmarshalTypeError) string {
 	return "must be " + typeWord(err.Type) + ", not " + valueWord(err.Value)
 }
@@ -97,7 +97,7 @@ func typeWord(t reflect.Type) string {
 	return "a whole number"
 }
 
-// listWord says of what a list is, where one word does.
+// listWord describes the elements of a list, where one word does.
 func listWord(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.String:

@@ -63,7 +63,7 @@ func special(x uint64) uint64 {
 }
 
 // SkipPlain is SkipString for plain ASCII without escapes, as most strings are;
-// at any other the answer is a fault that says nothing.
+// at any other the answer is an unspecific fault.
 func SkipPlain(b []byte, i int) (int, Fault) {
 	for i+8 <= len(b) {
 		m := special(binary.LittleEndian.Uint64(b[i:]))

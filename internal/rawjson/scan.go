@@ -1,10 +1,10 @@
-// Package rawjson reads JSON text where it lies: it validates strictly (RFC 8259 in
-// UTF-8), gives the index after a value, and hands out the bytes of members and strings
-// without a copy. The codec of the protocol, the simulator, the load and the executor
-// stand on it, because encoding/json makes values of all that it reads.
+// Package rawjson reads JSON text in place: it validates strictly (RFC 8259 in UTF-8),
+// gives the index after a value, and hands out the bytes of members and strings without
+// a copy. The codec of the protocol, the simulator, the load and the executor use it,
+// because encoding/json makes values of all that it reads.
 //
-// For bodies that are small and written by people it also says which keys a type does not
-// have, and what a value of the wrong type must be.
+// For bodies that are small and written by people it also reports which keys a type does
+// not have, and what a value of the wrong type must be.
 //
 // Functions named Skip give the index after what they scanned, or a Fault and the index
 // where it is; those that take an index expect a byte there unless they say otherwise.
@@ -186,7 +186,7 @@ func skipArray(b []byte, i, depth int) (int, Fault) {
 // cannot exhaust the stack.
 const maxDepth = 512
 
-// Fault is why a scan stopped. The scanners hand it back in a register beside
+// Fault is why a scan stopped. The scanners hand it back in a register with
 // the offset, so that the good path never touches the heap.
 type Fault uint8
 
@@ -224,7 +224,7 @@ var faultText = [...]string{
 	FaultTrailing: "bytes after the value",
 }
 
-// SyntaxError tells where a text stops being JSON (RFC 8259) in UTF-8.
+// SyntaxError holds where a text stops being JSON (RFC 8259) in UTF-8.
 type SyntaxError struct {
 	// Offset is the index of the offending byte, from 0.
 	Offset int

@@ -117,7 +117,7 @@ func unescapeByte(c byte) byte {
 	case 't':
 		return '\t'
 	}
-	return c // quote, backslash and slash stand for themselves
+	return c // quote, backslash and slash mean themselves
 }
 
 // PlainKey is the text of a validated string without its quotes: the same
@@ -136,9 +136,9 @@ func PlainKey(inner []byte) []byte {
 	return text
 }
 
-// LostByte stands in the JSON text of a source's row for a byte that is no
-// UTF-8. It reads as U+FFFD, which is written so nowhere else: thus
-// text that was damaged can be told from text that holds the character.
+// LostByte replaces a byte that is no UTF-8 in the JSON text of a source's
+// row. It reads as U+FFFD, which is written so nowhere else: this
+// distinguishes damaged text from text that holds the character.
 const LostByte = `\uFFfd`
 
 const hexDigits = "0123456789abcdef"

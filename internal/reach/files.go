@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// Files says which files may be opened for a user of the API. Nil opens
-// all but what the system shows of processes.
+// Files selects the files that may be opened for a user of the API. Nil
+// opens all but what the system shows of processes.
 type Files struct {
 	// Folders are those that are open at this moment, with all below them.
 	Folders func() ([]Folder, error)
 	// Private are files of the service itself: never opened, nor any other name of
-	// theirs, nor an older or newer version beside one (master.key.old2).
+	// theirs, nor an older or newer version next to one (master.key.old2).
 	Private []string
 	// Kept are folders of the service itself, never opened with all below them but
 	// for those in Lent.
@@ -27,15 +27,14 @@ type Files struct {
 	Database uint32
 }
 
-// Folder is open with all below it; where Plain, without what is hidden: names that
+// Folder is open with all below it; where Plain, without hidden files: names that
 // begin with a point.
 type Folder struct {
 	Path  string
 	Plain bool
 }
 
-// FileError is a file that is not opened. It says the same whether there is one or
-// not.
+// FileError is a file that is not opened. It is the same even if there is none.
 type FileError struct{ Path, Why string }
 
 func (e *FileError) Error() string { return "open " + e.Path + ": " + e.Why }
@@ -59,8 +58,8 @@ func system(path string) bool {
 	return slices.ContainsFunc(systemFolders, func(folder string) bool { return path == folder || strings.HasPrefix(path, folder+"/") })
 }
 
-// Place is a file or folder that may be opened, if it is still what it was when it
-// was found: that is looked at again with what is open.
+// Place is a file or folder that may be opened, if it has not changed since it was
+// found: that is checked again after opening.
 type Place struct {
 	files  *Files
 	given  string   // for messages
@@ -73,8 +72,8 @@ type Place struct {
 // Real is the path without links.
 func (p *Place) Real() string { return p.real }
 
-// Find says where a path leads, or why that must not be opened: a *FileError, or
-// what the system says of a path within a folder that is open.
+// Find returns where a path leads, or why that must not be opened: a *FileError,
+// or the system's error for a path within a folder that is open.
 func (f *Files) Find(path string) (*Place, error) {
 	refuse := func(why string) (*Place, error) { return nil, &FileError{path, why} }
 	if strings.ContainsRune(path, 0) {
@@ -84,7 +83,7 @@ func (f *Files) Find(path string) (*Place, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Not cleaned before: what ".." means depends on the links before it.
+	// Not cleaned before: the meaning of ".." depends on the links before it.
 	real, missing := resolve(path)
 	if system(lexical) || missing == nil && system(real) {
 		return refuse(whySystem)
@@ -96,7 +95,7 @@ func (f *Files) Find(path string) (*Place, error) {
 		return refuse(whyPrivate)
 	}
 	if missing != nil {
-		// Who may not look into a folder is not told what is missing there.
+		// Without access to a folder the error does not reveal what is missing there.
 		real, known := nearest(path)
 		if _, err := f.within(path, real); !known || err != nil || f.private(real) {
 			return refuse(whyFolder)
@@ -228,8 +227,8 @@ func spellings(path string) []string {
 	return all
 }
 
-// own reports whether something that is there is a private file by another name:
-// a hard link, or a name in other letters where the system does not tell them apart.
+// own reports whether something that is there is a private file by another name: a
+// hard link, or a name in other letters where the system does not distinguish them.
 func (f *Files) own(info os.FileInfo) bool {
 	for _, path := range f.Private {
 		versions, err := filepath.Glob(globbed(path) + ".*")
@@ -254,7 +253,7 @@ func (f *Files) ownLinked(info os.FileInfo) bool {
 	for _, kept := range f.Kept {
 		_ = filepath.WalkDir(kept, func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || found {
-				return nil // what is gone meanwhile is no other name
+				return nil // a file that is gone meanwhile is no other name
 			}
 			if entry.IsDir() {
 				if real, err := resolve(path); err == nil && f.lent(real) {

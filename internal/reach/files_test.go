@@ -11,8 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// tree is a folder that is open beside one that is not, with files of the service
-// in both.
+// tree is an open folder next to a closed one, with files of the service in both.
 type tree struct {
 	t                        *testing.T
 	root, open, closed, data string
@@ -129,8 +128,8 @@ func TestFilesThatAreNot(t *testing.T) {
 	}
 }
 
-// TestNothingTellsWhatIsOutside: the answer about a path that is not open is the same
-// whether there is something or not.
+// TestNothingTellsWhatIsOutside: the answer about a path that is not open does not
+// depend on its existence.
 func TestNothingTellsWhatIsOutside(t *testing.T) {
 	w := newTree(t)
 	lead := w.link(w.closed, "open/lead")
@@ -151,12 +150,12 @@ func TestNothingTellsWhatIsOutside(t *testing.T) {
 		require.ErrorAs(t, gone, &b, pair[1])
 		require.Equal(t, a.Why, b.Why, pair)
 	}
-	// Within a folder that is open it says so.
+	// Within an open folder the error reports it.
 	_, err := w.read(filepath.Join(w.open, "nothing.csv"))
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
-// relative is what a link says to lead somewhere; one that begins at the root is
+// relative is the target of a link to somewhere; one that begins at the root is
 // followed by no os.Root.
 func relative(t *testing.T, link, to string) string {
 	path, err := filepath.Rel(filepath.Dir(link), to)
@@ -230,8 +229,8 @@ func TestFolderToWriteTo(t *testing.T) {
 	require.NoDirExists(t, filepath.Join(w.root, "nowhere"))
 }
 
-// TestReplacedBetweenLookAndOpening: what is open counts, and not what was looked at
-// a moment before.
+// TestReplacedBetweenLookAndOpening: the open file counts, and not the one found
+// before.
 func TestReplacedBetweenLookAndOpening(t *testing.T) {
 	w := newTree(t)
 	for name, to := range map[string]string{

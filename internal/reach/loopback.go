@@ -11,8 +11,8 @@ import (
 	"github.com/destkit/destkit/internal/foreign"
 )
 
-// ErrPeer says that the peer is not on this machine, or that a proxy on this
-// machine passes on another's request.
+// ErrPeer means that the peer is not on this machine, or that a proxy on
+// this machine passes on another's request.
 var ErrPeer = errors.New("the request does not come from this machine")
 
 // Outbound is the header that the service sends with each call to an address that
@@ -20,8 +20,8 @@ var ErrPeer = errors.New("the request does not come from this machine")
 // endpoint answers a call that has it.
 const Outbound = "Destkit-Outbound"
 
-// ErrOutbound says that a service makes the request, for a user of its
-// API, and for no one on this machine.
+// ErrOutbound means that a service makes the request, for a user of
+// its API, and for no one on this machine.
 var ErrOutbound = errors.New("a call of a service to a destination or webhook may not come here")
 
 // shown bounds what a message repeats of a header.
@@ -33,11 +33,11 @@ var passedOn = []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-R
 // OwnOrigin reports whether a request has the header Outbound, with or without a value.
 func OwnOrigin(r *http.Request) bool { return len(r.Header.Values(Outbound)) > 0 }
 
-// AdmitLoopback says why a request is not one of this machine. It must not be an outbound
-// call of a service (ErrOutbound). The peer must be on loopback (ErrPeer), must not be a proxy (ErrPeer), must have used a name of
-// loopback, since a page of another site whose name resolves to 127.0.0.1 has
-// not, and must not be a page of another origin. A peer without a network
-// address (a Unix socket, a listener in memory) has no name to use.
+// AdmitLoopback returns why a request is not one of this machine. It must not be an outbound call of
+// a service (ErrOutbound). The peer must be on loopback (ErrPeer), must not be a proxy (ErrPeer),
+// must have used a name of loopback, since a page of another site whose name resolves to 127.0.0.1
+// has not, and must not be a page of another origin. A peer without a network address (a Unix socket,
+// a listener in memory) has no name to use.
 func AdmitLoopback(r *http.Request) error {
 	if OwnOrigin(r) {
 		return ErrOutbound

@@ -19,7 +19,7 @@ import (
 	"syscall"
 )
 
-// Network says which addresses may be connected to. The zero value admits all.
+// Network selects the addresses that may be connected to. The zero value admits all.
 type Network struct {
 	// Hosts admit an address each; without any all are admitted.
 	Hosts []Host
@@ -50,8 +50,8 @@ const (
 	whyHosts    = "is none of the hosts that are open to sources and destinations (--allow-hosts)"
 )
 
-// Dial connects with a dialer for a user of the API. host is the name
-// or address that was asked for, address the one to dial, which may be a name
+// Dial connects with a dialer for a user of the API. host is the name or
+// address that was requested, address the one to dial, which may be a name
 // still: every address that is really dialled is checked.
 func (n *Network) Dial(ctx context.Context, with *net.Dialer, host, network, address string) (net.Conn, error) {
 	dialer := *with
@@ -70,14 +70,14 @@ func (n *Network) Dial(ctx context.Context, with *net.Dialer, host, network, add
 		return nil
 	}
 	conn, err := dialer.DialContext(ctx, network, address)
-	if refused, ok := errors.AsType[*Error](err); ok { // without what net says around it
+	if refused, ok := errors.AsType[*Error](err); ok { // without net's prefix
 		return nil, refused
 	}
 	return conn, err
 }
 
-// Check says why an address, IP and port or the path of a socket, must not be
-// dialled for host; nil when it may.
+// Check returns why an address, IP and port or the path of a socket, must not
+// be dialled for host; nil when it may.
 func (n *Network) Check(host, network, address string) error {
 	refuse := func(why string) error { return &Error{host, why} }
 	if strings.HasPrefix(network, "unix") {
@@ -109,8 +109,8 @@ func (n *Network) Check(host, network, address string) error {
 // is connected to as loopback.
 func local(addr netip.Addr) bool { return addr.IsLoopback() || addr.IsUnspecified() }
 
-// ListensAt reports whether an address leads to one of these listeners. The unspecified
-// address is connected to as loopback, and takes what goes to any of this machine.
+// ListensAt reports whether an address leads to one of these listeners. The unspecified address
+// is connected to as loopback, and takes connections to any address of this machine.
 func ListensAt(own []netip.AddrPort, to netip.AddrPort) bool {
 	ip := to.Addr().Unmap().WithZone("")
 	for _, at := range own {
@@ -154,7 +154,7 @@ type Host struct {
 
 // ParseHost reads a name (example.com), all names below one (*.example.com), an
 // address, a range (10.0.0.0/8), or * for all, each with or without :PORT. An IPv6
-// one with a port stands in brackets: [fd00::/8]:443.
+// one with a port needs brackets: [fd00::/8]:443.
 func ParseHost(text string) (Host, error) {
 	var h Host
 	rest := text
@@ -196,8 +196,8 @@ func ParseHost(text string) (Host, error) {
 	return h, nil
 }
 
-// admits compares the address with a range, and the name that was asked for with a
-// name. localhost is its addresses, whoever names them how.
+// admits compares the address with a range, and the requested name with a name.
+// localhost is its addresses, however they are named.
 func (h Host) admits(host string, to netip.AddrPort) bool {
 	if h.port != 0 && h.port != to.Port() {
 		return false
@@ -219,8 +219,8 @@ func (h Host) admits(host string, to netip.AddrPort) bool {
 // plainName is a name as it is compared: without case and the dot at its end.
 func plainName(name string) string { return strings.TrimSuffix(strings.ToLower(name), ".") }
 
-// validName admits what a resolver may be asked for. A number alone is none: some
-// resolvers take 2130706433 for 127.0.0.1.
+// validName admits the names that a resolver may look up. A number alone is none:
+// some resolvers take 2130706433 for 127.0.0.1.
 func validName(name string) bool {
 	if name == "" || len(name) > 253 || strings.Trim(name, "0123456789.") == "" {
 		return false

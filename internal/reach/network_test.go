@@ -36,8 +36,8 @@ func TestAURLIsNoHost(t *testing.T) {
 	require.EqualError(t, err, `"http://x/" is a URL: give its host alone: x`)
 }
 
-// TestHosts: what an entry admits is decided by the address that is dialled, for a
-// name by the name that was asked for.
+// TestHosts: an entry admits by the address that is dialled, a name by the
+// requested name.
 func TestHosts(t *testing.T) {
 	for _, tc := range []struct {
 		entry, host, address string
@@ -124,7 +124,7 @@ func TestOwnListener(t *testing.T) {
 }
 
 // TestDialChecksTheAddress: a name leads somewhere else each time, so the address
-// that is really dialled counts; what the dialer itself wants to do is still done.
+// that is really dialled counts; the dialer's own hook still runs.
 func TestDialChecksTheAddress(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

@@ -68,7 +68,7 @@ func (p *Place) Open() (*os.File, error) {
 
 var errNotRegular = errors.New("it is not a regular file")
 
-// opened looks at what was really opened.
+// opened checks the file that was really opened.
 func (p *Place) opened(f *os.File, before os.FileInfo) error {
 	info, err := f.Stat()
 	if err != nil {
@@ -173,7 +173,7 @@ func (p *Place) last() string {
 	return p.below[len(p.below)-1]
 }
 
-// admit refuses what is there and is the service's own.
+// admit refuses existing files of the service itself.
 func (p *Place) admit(info os.FileInfo) error {
 	if info.Mode()&fs.ModeSymlink != 0 {
 		return errChanged // the path had none

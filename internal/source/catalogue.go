@@ -31,7 +31,7 @@ type sourceType struct {
 	// unopened makes a source whose describe opens it; nil: open and Columns do.
 	unopened func(settings, Options) describer
 	steps    func(*sourceType, settings, Options) *probe
-	check    func(settings) []api.Problem // what single fields cannot say; nil: nothing
+	check    func(settings) []api.Problem // rules across fields; nil: none
 	matches  map[string]*regexp.Regexp    // compiled from the fields
 	entry    *Entry                       // of an emulated type
 	dialect  *warehouseDialect            // likewise
@@ -49,7 +49,7 @@ func (t *sourceType) field(id string) *api.ConfigField {
 }
 
 // Catalogue is the types of sources that a service knows: those of this package,
-// and those that were declared beside them. It is never changed.
+// and the declared ones. It is never changed.
 type Catalogue struct {
 	types map[string]*sourceType // by service_name, and by other spellings of it
 	order []string
@@ -58,8 +58,8 @@ type Catalogue struct {
 //go:embed catalogue/*.yaml
 var catalogueFiles embed.FS
 
-// BuiltIn are the types of this package: those with code of their own first. They are
-// read when they are first asked for, which most commands never do.
+// BuiltIn are the types of this package: those with separate code first. They are
+// read at first use, which most commands never need.
 func BuiltIn() *Catalogue { return builtIn() }
 
 var builtIn func() *Catalogue
@@ -126,8 +126,8 @@ func (c *Catalogue) With(entries ...*Entry) *Catalogue {
 	return with
 }
 
-// Types lists the types of sources in a fixed order (spec 2.10). What is
-// returned is the caller's own.
+// Types lists the types of sources in a fixed order (spec 2.10). The
+// caller owns the result.
 func (c *Catalogue) Types() []api.SourceType {
 	out := make([]api.SourceType, len(c.order))
 	for i, name := range c.order {

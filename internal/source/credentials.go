@@ -20,7 +20,7 @@ import (
 // methods are for what passed CheckCredentials.
 type settings map[string]json.RawMessage
 
-// has tells that a field is given: null is the same as left out.
+// has reports whether a field is given: null is the same as left out.
 func (s settings) has(id string) bool { return connector.Has(s[id]) }
 
 // text is the value of a field, "" when it is left out; CheckCredentials has
@@ -36,7 +36,7 @@ func (s settings) integer(id string, otherwise int64) int64 {
 }
 
 // wholeNumber takes 5432 and 5432.0: some clients write all numbers as floats.
-// Beyond 2^53 a float may stand for its neighbour.
+// Beyond 2^53 a float may mean its neighbour.
 func wholeNumber(raw json.RawMessage) (int64, bool) {
 	word := string(bytes.TrimSpace(raw))
 	if n, err := strconv.ParseInt(word, 10, 64); err == nil {
@@ -118,7 +118,7 @@ func (c *Catalogue) Unknown(typ string, credentials map[string]json.RawMessage) 
 	return names
 }
 
-// unknownField says which fields there are; the one that was sent may hold a
+// unknownField lists the known fields; the one that was sent may hold a
 // secret even in its name.
 func (t *sourceType) unknownField() string {
 	if len(t.ConfigurationFields.Fields) == 0 {
@@ -128,7 +128,7 @@ func (t *sourceType) unknownField() string {
 	return "is not a field of " + t.ServiceName + "; its fields are " + strings.Join(ids, ", ")
 }
 
-// checkField returns what is wrong with one field, or "".
+// checkField returns the problem of one field, or "".
 func (t *sourceType) checkField(f *api.ConfigField, s settings) string {
 	if !s.has(f.ID) {
 		if slices.Contains(f.Rules.Words, required) {
@@ -156,13 +156,13 @@ func (t *sourceType) checkField(f *api.ConfigField, s settings) string {
 			return "must be true or false"
 		}
 	case fieldObject, fieldArray:
-		// The type's own check knows what stands inside.
+		// The type's own check knows the content.
 	}
 	return ""
 }
 
-// checkText says what is wrong with a text, "" when nothing is. It never
-// repeats the text.
+// checkText returns what is wrong with a text, "" when nothing is. It
+// never repeats the text.
 func (t *sourceType) checkText(f *api.ConfigField, raw json.RawMessage) string {
 	var v string
 	if json.Unmarshal(raw, &v) != nil {
@@ -191,9 +191,8 @@ const maxFieldBytes = 64 << 10
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// Details is the part of the credentials that may be shown: what GET returns as
-// connection_details. Fields that are left out or unknown are not in
-// it.
+// Details is the part of the credentials that may be shown: GET returns it as
+// connection_details. Fields that are left out or unknown are not in it.
 func (c *Catalogue) Details(typ string, credentials map[string]json.RawMessage) map[string]any {
 	details := map[string]any{}
 	t, ok := c.types[typ]
@@ -254,12 +253,12 @@ func Secrets(typ string, credentials map[string]json.RawMessage) []string {
 	return BuiltIn().Secrets(typ, credentials)
 }
 
-// shortestSecret is what is worth cleaning from a message: drivers do not print
+// shortestSecret is the least length worth cleaning from a message: drivers do not print
 // passwords, and taking every "e" out of a text would hide the reason of it.
 const shortestSecret = 4
 
-// cleaned is an error whose text held a secret. What it wraps is found by its
-// kind only.
+// cleaned is an error whose text held a secret. errors.Is finds the wrapped
+// error by its kind only.
 type cleaned struct {
 	text string
 	kind error

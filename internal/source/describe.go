@@ -89,7 +89,7 @@ const (
 	stepRead         = "read"         // the tables can be listed
 )
 
-// probe is a connection test in the making: steps that hand on what they opened.
+// probe is a connection test in the making: steps that pass on their connections.
 type probe struct {
 	steps []step
 	src   Source
@@ -101,8 +101,8 @@ type step struct {
 	run  func(context.Context) error
 }
 
-// Test tries a connection step by step for real; what comes after a failed step
-// is skipped. It never fails itself: the result says why.
+// Test tries a connection step by step for real; steps after a failed one are
+// skipped. It never fails itself: the result holds the reason.
 func (c *Catalogue) Test(ctx context.Context, typ string, credentials map[string]json.RawMessage, o Options) api.TestResults {
 	t, ok := c.types[typ]
 	problems := c.CheckCredentials(typ, credentials)
@@ -170,7 +170,7 @@ func (p *probe) addRead() {
 	})
 }
 
-// find says where a path leads that a source may read.
+// find resolves a path that a source may read.
 func (o Options) find(path string) (*reach.Place, error) {
 	place, err := o.Files.Find(path)
 	return place, openError(path, err)
@@ -189,8 +189,8 @@ func (o Options) openFile(path string) (*os.File, error) {
 	return f, openError(path, err)
 }
 
-// plain looks at a place without opening it, and tells clearly why it cannot be
-// read as a file, or as a folder where that is allowed.
+// plain looks at a place without opening it, and returns a clear reason why it
+// cannot be read as a file, or as a folder where that is allowed.
 func plain(place *reach.Place, path string, folder bool) (os.FileInfo, error) {
 	info, err := place.Stat()
 	switch {
@@ -205,7 +205,7 @@ func plain(place *reach.Place, path string, folder bool) (os.FileInfo, error) {
 	return info, nil
 }
 
-// openError says why a path could not be opened, with the path as it was given.
+// openError reports why a path could not be opened, with the path as it was given.
 func openError(path string, err error) error {
 	switch {
 	case err == nil || reach.Refused(err):

@@ -83,8 +83,8 @@ const (
 	maxSampleRows   = 100_000 // of a table
 )
 
-// plainName tells that a schema, a table or a column can be named so: what holds a
-// point or a quote could not be found again in a query.
+// plainName reports whether a schema, a table or a column can have this name: one
+// with a point or a quote could not be found again in a query.
 func plainName(name string) bool {
 	return len(name) > 0 && len(name) <= 128 && utf8.ValidString(name) && !strings.HasPrefix(strings.ToLower(name), "sqlite_") &&
 		!strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f || strings.ContainsRune(".`\"'[]", r) })
@@ -246,7 +246,7 @@ func (e *Entry) details(s settings) map[string]any {
 	return shown
 }
 
-// detail adds one member; what was not given and nothing stands for is left out.
+// detail adds one member; a member without a value or default is left out.
 func (e *Entry) detail(shown map[string]any, d detailEntry, s settings) {
 	f := connector.Find(e.Credentials, d.credential())
 	otherwise := d.Value

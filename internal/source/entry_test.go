@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// smallEntry is a warehouse with a table of its own, to be spoilt line by line.
+// smallEntry is a warehouse with its own table, to be spoilt line by line.
 const smallEntry = `service_name: lake
 label: Lake
 refuse: {credential: key, word: wrong}
@@ -70,7 +70,7 @@ func TestSmallEntryMistakes(t *testing.T) {
 	}
 }
 
-// FuzzEntry: what passes the check is a warehouse that can be filled and read.
+// FuzzEntry: an entry that passes the check is a warehouse that can be filled and read.
 func FuzzEntry(f *testing.F) {
 	f.Add(smallEntry)
 	f.Add("warehouse: {schemas: [a], tables: [{columns: [{}]}]}")

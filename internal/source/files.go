@@ -57,7 +57,7 @@ func (s *files) list() ([]fileTable, error) {
 		return nil, err
 	}
 	if !info.IsDir() {
-		f, err := s.options.openFile(s.path) // tells now whether it can be read at all
+		f, err := s.options.openFile(s.path) // reports now whether it can be read at all
 		if err != nil {
 			return nil, err
 		}

@@ -17,7 +17,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// changing is a generator whose clock stands so many steps behind its beginning.
+// changing is a generator whose clock is so many steps after its start.
 func changing(t testing.TB, rows, inserts, updates, deletes int64) (src Source, at func(step int64)) {
 	start := time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)
 	now := start
@@ -44,8 +44,8 @@ func rowsByID(t testing.TB, src Source, order ...string) (rows map[int64]string,
 	return rows, ids
 }
 
-// TestGeneratedChanges: each step adds, changes and removes exactly what it is
-// told to, the oldest first, and the rows still come in the order of their keys.
+// TestGeneratedChanges: each step adds, changes and removes exactly the configured rows, the
+// oldest first, and the rows still come in the order of their keys.
 func TestGeneratedChanges(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		inserts, updates, deletes := rapid.Int64Range(0, 9).Draw(rt, "inserts"), rapid.Int64Range(0, 9).Draw(rt, "updates"), rapid.Int64Range(0, 9).Draw(rt, "deletes")

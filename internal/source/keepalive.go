@@ -9,16 +9,15 @@ import (
 // vanish without a word (a firewall that has forgotten the connection, a cable that was
 // pulled) the system lets a write wait for a quarter of an hour, and a read for ever.
 //
-// They end with an error when the other side has
-// acknowledged nothing for about so long, from a few seconds on: neither what was
-// sent nor, when nothing was, the questions whether it is still there.
+// They end with an error when the peer has acknowledged nothing for about so
+// long, from a few seconds on: neither sent data nor, without any, keep-alive
+// probes.
 //
-// On Linux a connection ends, too, on which the other side does not take for so long
-// what it is sent. So it must not be less than a server may well be busy with what it
-// has taken.
+// On Linux a connection ends, too, on which the peer does not accept sent data for so
+// long. So it must not be less than a server may well be busy with accepted data.
 func keptAlive(silence time.Duration) *net.Dialer {
 	return &net.Dialer{
-		// Where there is no limit for what was sent the questions at least add up to it.
+		// Where there is no limit for sent data the probes at least add up to it.
 		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: silence / 2, Interval: silence / 4, Count: 2},
 		Control:         unacknowledged(silence),
 	}

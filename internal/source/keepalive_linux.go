@@ -11,8 +11,8 @@ import (
 // all machines.
 const userTimeout = 18
 
-// unacknowledged bounds how long what was sent may be without an acknowledgement. It also takes
-// the place of the number of questions.
+// unacknowledged bounds how long sent data may be without an acknowledgement. It also replaces
+// the number of probes.
 func unacknowledged(silence time.Duration) func(network, address string, c syscall.RawConn) error {
 	return func(network, _ string, c syscall.RawConn) error {
 		if !strings.HasPrefix(network, "tcp") {

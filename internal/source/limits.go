@@ -46,7 +46,7 @@ const longestQuery = 256 << 10
 const cacheSize = 1 << 10
 
 // confine keeps a reading within its limits: the length of values, of queries and of
-// their programs, and what goes to a file instead of memory.
+// their programs, and the data in a file instead of memory.
 func (l Limits) confine(conn *sqlite.Conn) error {
 	l = l.withDefaults()
 	if err := handles.LimitMemory(); err != nil {
@@ -67,7 +67,7 @@ func (l Limits) errRow() error {
 	return fmt.Errorf("a row has more than %d bytes: leave out its long columns, or cut them in a query; --max-row sets the limit", l.withDefaults().Row)
 }
 
-// errMemory: what one query took, others could not have.
+// errMemory: one query used up the memory of others.
 var errMemory = errors.New("the memory for queries of all syncs together is used up: run it again when fewer are at work, or make its values shorter")
 
 // errQuery is the error of a source that gives no row for too long.
@@ -116,11 +116,11 @@ func (w *watch) look() {
 	}
 }
 
-// enter and leave stand around each wait for a row.
+// enter and leave enclose each wait for a row.
 func (w *watch) enter() { w.rows.Add(1) }
 func (w *watch) leave() { w.rows.Add(1) }
 
-// opened: what follows is waited for row by row.
+// opened: later waits are row by row.
 func (w *watch) opened() { w.leave() }
 
 // stop ends the watch.

@@ -74,7 +74,7 @@ func TestQueriesKeepWithinTheirMemory(t *testing.T) {
 			require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(16<<20))
 		})
 	}
-	// Stored rows have the same limit, also where the long column is not asked for.
+	// Stored rows have the same limit, even if the long column is not selected.
 	_, err := drainAll(t.Context(), s, Object{Name: "t"}, "id")
 	require.ErrorContains(t, err, "a row has more than 1048576 bytes")
 	n, err := drainAll(t.Context(), limited(t, Limits{}), Object{Name: "t"}, "id")

@@ -52,7 +52,7 @@ type postgres struct {
 	network *reach.Network // nil: all addresses
 }
 
-// Close has nothing to do: each reading has a connection of its own.
+// Close has nothing to do: each reading has its own connection.
 func (p *postgres) Close() error { return nil }
 
 // connectTimeout bounds each attempt to connect.
@@ -121,8 +121,8 @@ func (p *postgres) connect(ctx context.Context) (*pgx.Conn, error) {
 	return conn, nil
 }
 
-// explain says in one line why a connection failed; the driver lists every
-// attempt.
+// explain reports in one line why a connection failed; the driver lists
+// every attempt.
 func (p *postgres) explain(err error) error {
 	var server *pgconn.PgError
 	where := fmt.Sprintf("%s port %d", p.s.text("host"), p.s.integer("port", 5432))
@@ -171,7 +171,7 @@ func closeConn(conn *pgx.Conn) {
 // clean takes the credentials out of an error: the server may repeat them.
 func (p *postgres) clean(err error) error { return clean(err, Secrets("postgres", p.s)) }
 
-// postgresSteps tells a wrong host, a wrong port and a wrong password apart.
+// postgresSteps distinguishes a wrong host, a wrong port and a wrong password.
 func postgresSteps(t *sourceType, s settings, o Options) *probe {
 	p := &probe{}
 	src := &postgres{s: s, scratch: o.Scratch, limits: o.Limits, network: o.Network}

@@ -71,7 +71,7 @@ func (p *postgres) Rows(ctx context.Context, object Object, columns, order []str
 		}
 		r.writers = append(r.writers, write)
 	}
-	// The order needs the types, which only the first preparation tells.
+	// The order needs the types, which are known after the first preparation.
 	sorted := orderBy(conn, all, chosen, described.Fields)
 	if sorted != "" {
 		if _, err := conn.PgConn().Prepare(ctx, "", sql+sorted, nil); err != nil {
@@ -83,8 +83,8 @@ func (p *postgres) Rows(ctx context.Context, object Object, columns, order []str
 	return arranged(ctx, r, chosen, sorted != "", p.scratch)
 }
 
-// isStructure tells columns that only the server can turn into JSON: arrays and
-// composite values.
+// isStructure reports columns that only the server can turn into JSON: arrays
+// and composite values.
 func isStructure(c api.Column) bool {
 	return c.Kind == api.KindArray || c.Kind == api.KindObject && c.Type != "json" && c.Type != "jsonb"
 }
@@ -162,7 +162,7 @@ func (r *postgresRows) Next() ([][]byte, error) {
 	return r.row.Values(), nil
 }
 
-// readError keeps what the server says and drops its code.
+// readError keeps the server's message and drops its code.
 func readError(err error) error {
 	var server *pgconn.PgError
 	if errors.As(err, &server) {
@@ -189,7 +189,7 @@ func (r *postgresRows) Close() error {
 }
 
 // postgresWriter turns a value as the server sends it into JSON, and reports
-// whether the binary form is asked for. A type that is not known here reads as
+// whether the binary form is requested. A type that is not known here reads as
 // its text.
 func postgresWriter(oid uint32) (write func(dst, value []byte) []byte, binaryForm bool) {
 	switch oid {

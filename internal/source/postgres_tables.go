@@ -85,7 +85,7 @@ var postgresKinds = map[uint32]api.Kind{
 	pgtype.ByteaOID: api.KindBinary,
 }
 
-// postgresKind is the kind of a type: domains count as what they are based on,
+// postgresKind is the kind of a type: domains count as their base type,
 // composite types are objects, everything else reads as its text.
 func postgresKind(oid uint32, class string, array bool) api.Kind {
 	if kind, ok := postgresKinds[oid]; ok {
@@ -109,19 +109,19 @@ func (p *postgres) Columns(ctx context.Context, object Object) (columns []api.Co
 	return columns, err
 }
 
-// columns also returns the text that stands for the object in FROM.
+// columns also returns the text of the object in FROM.
 func (p *postgres) columns(ctx context.Context, conn *pgx.Conn, object Object) ([]api.Column, string, error) {
 	if object.Query != "" {
 		return p.queryColumns(ctx, conn, object.Query)
 	}
 	schema := object.Schema
-	// What the server assumes as well.
+	// The server's own default.
 	schema = cmp.Or(schema, "public")
 	missing := fmt.Errorf("find table %s: %w", object, ErrNoTable)
 	if object.Catalog != "" && object.Catalog != p.s.text("database") || strings.ContainsRune(schema+object.Name, 0) {
 		return nil, "", missing
 	}
-	// The same conditions as in the list, so that what is not listed cannot be
+	// The same conditions as in the list, so that unlisted tables cannot be
 	// read either.
 	tables, err := p.readTables(ctx, conn, relations+" AND n.nspname = $1 AND c.relname = $2 ORDER BY a.attnum", schema, object.Name)
 	if err != nil {
@@ -134,7 +134,7 @@ func (p *postgres) columns(ctx context.Context, conn *pgx.Conn, object Object) (
 }
 
 // queryColumns has the server prepare a query: as it is, for the best message
-// about a mistake, and inside another, where only what selects can stand.
+// about a mistake, and inside another, where only a SELECT is valid.
 func (p *postgres) queryColumns(ctx context.Context, conn *pgx.Conn, query string) ([]api.Column, string, error) {
 	if i := strings.IndexByte(query, 0); i >= 0 {
 		return nil, "", &QueryError{Message: "the query holds a NUL character", Position: position(query, nil, i)}
@@ -175,7 +175,7 @@ func (p *postgres) queryColumns(ctx context.Context, conn *pgx.Conn, query strin
 	return columns, from, err
 }
 
-// uniqueColumns refuses a query whose columns cannot be told apart.
+// uniqueColumns refuses a query whose columns cannot be distinguished.
 func uniqueColumns(names []string) error {
 	seen := map[string]bool{}
 	for _, name := range names {

@@ -27,8 +27,8 @@ type Rows interface {
 	Close() error
 }
 
-// selection is what of an object is read: places of the columns that were asked
-// for and, after them, of those that are only sorted by.
+// selection is the part of an object that is read: places of the requested
+// columns and, after them, of columns for sorting only.
 type selection struct {
 	wanted []int // the columns read
 	width  int   // so many of them are handed out
@@ -74,7 +74,7 @@ func choose(object Object, all []api.Column, columns, order []string) (selection
 }
 
 // arranged puts rows into the order of a selection, on disk where they come in
-// another, and drops the columns that were not asked for. It owns rows.
+// another, and drops the columns that were not requested. It owns rows.
 func arranged(ctx context.Context, rows Rows, s selection, inOrder bool, scratch string) (Rows, error) {
 	if len(s.order) > 0 && !inOrder {
 		sorted, err := rowsort.Sort(ctx, rows, s.order, scratch)

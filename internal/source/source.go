@@ -6,8 +6,8 @@
 // It refuses to know workspaces, syncs, mappings and destinations, where
 // credentials are kept, and which columns a sync wants. It never writes into a
 // source, except into the emulated warehouses that it keeps itself, and the
-// state of syncs into a schema of its own where the user has chosen the engine
-// that does so. No message of it holds a secret.
+// state of syncs into its own schema where the user has chosen the engine that
+// does so. No message of it holds a secret.
 package source
 
 import (
@@ -34,8 +34,8 @@ type Source interface {
 	Close() error
 }
 
-// Object is what is read: a table by its name, or Query, which wins. Catalog
-// and Schema may be empty where the name alone says which table is meant.
+// Object is the object to read: a table by its name, or Query, which wins.
+// Catalog and Schema may be empty where the name alone identifies the table.
 type Object struct {
 	Catalog, Schema, Name string
 	Query                 string
@@ -68,8 +68,8 @@ type Options struct {
 	// when the source was made, from which their steps count; zero: now.
 	Now   func() time.Time
 	Since time.Time
-	// Files says which files may be read, and Network which addresses may be
-	// connected to; nil: all but /proc and /sys, and all.
+	// Files selects the files that may be read, and Network the addresses
+	// that may be connected to; nil: all but /proc and /sys, and all.
 	Files   *reach.Files
 	Network *reach.Network
 	// Scratch is the folder for rows that are sorted on disk; "" is the
@@ -90,7 +90,7 @@ var (
 	ErrType = errors.New("no such type of source")
 )
 
-// QueryError says what is wrong with a query.
+// QueryError describes what is wrong with a query.
 type QueryError struct {
 	Message  string
 	Position int // of the character, from 1; 0: not known

@@ -18,7 +18,7 @@ import (
 	"github.com/destkit/destkit/server/api"
 )
 
-// main is the catalog and the schema of what has neither.
+// main is the catalog and the schema of tables without either.
 const main = "main"
 
 // sqliteType describes a database in a file.
@@ -46,7 +46,7 @@ type sqliteSource struct {
 	warehouse *warehouse // of an emulated type; nil: a user's file
 }
 
-// Close has nothing to do: each reading has a connection of its own.
+// Close has nothing to do: each reading has its own connection.
 func (s *sqliteSource) Close() error { return nil }
 
 // firstPage reads the first page of a database, which opening alone does not.
@@ -142,9 +142,9 @@ func (s *sqliteSource) prepare(ctx context.Context, conn *sqlite.Conn) error {
 // driver has no name for. Links were followed before.
 const openNoFollow sqlite.OpenFlags = 0x01000000
 
-// same prepares a connection, and looks again at what it was opened on: the library
-// opens by the path alone. A database of the service is known by what it holds,
-// wherever it was copied to.
+// same prepares a connection, and checks its file again: the library opens by the
+// path alone. A database of the service is recognized by its content, wherever it
+// was copied to.
 func (s *sqliteSource) same(ctx context.Context, conn *sqlite.Conn, place *reach.Place, before os.FileInfo) error {
 	if err := s.prepare(ctx, conn); err != nil {
 		return err
@@ -205,7 +205,7 @@ func pathless(err error) error {
 }
 
 // Tables lists tables and views. A view that no longer fits its tables is
-// listed without columns; Columns says what is wrong with it.
+// listed without columns; Columns reports what is wrong with it.
 func (s *sqliteSource) Tables(ctx context.Context) ([]api.Table, error) {
 	tables := []api.Table{}
 	err := s.with(ctx, func(conn *sqlite.Conn) error {

@@ -70,9 +70,9 @@ func (s *sqliteSource) prepareQuery(conn *sqlite.Conn, query string) (*sqlite.St
 	return stmt, nil
 }
 
-// distinctColumns refuses a query whose columns cannot be told apart. The driver
-// knows a name once only: the column that it has no name for shares it with a
-// later one.
+// distinctColumns refuses a query whose columns cannot be distinguished. The
+// driver knows a name once only: the column that it has no name for shares it
+// with a later one.
 func distinctColumns(stmt *sqlite.Stmt) error {
 	for i := range stmt.ColumnCount() {
 		if stmt.ColumnName(i) == "" {
@@ -95,8 +95,8 @@ func onlySelect(action sqlite.Action) sqlite.AuthResult {
 }
 
 // viewTypes learns the declared types of the result from a temporary view: the
-// driver does not give them. The view lives and dies with the connection. What
-// cannot be a view, such as EXPLAIN, reads no table.
+// driver does not give them. The view lives and dies with the connection.
+// Statements that cannot be a view, such as EXPLAIN, read no table.
 func (s *sqliteSource) viewTypes(conn *sqlite.Conn, query string) (declared []string, err error) {
 	text := query
 	if s.warehouse != nil {
@@ -121,7 +121,7 @@ func (s *sqliteSource) viewTypes(conn *sqlite.Conn, query string) (declared []st
 	return declared, sqlitex.ExecuteTransient(conn, "DROP VIEW temp."+name, nil)
 }
 
-// queryError turns what SQLite says about a query into a QueryError; troubles
+// queryError turns SQLite's error about a query into a QueryError; troubles
 // of the file stay what they are.
 func queryError(err error, query string, places []place) error {
 	switch sqlite.ErrCode(err).ToPrimary() {
@@ -158,8 +158,8 @@ func position(query string, places []place, at int) int {
 	return utf8.RuneCountInString(query[:min(at, len(query))]) + 1
 }
 
-// What of SQL is looked at as text: where a statement ends, and names. The
-// databases do the rest.
+// Parts of SQL that are scanned as text: the end of a statement, and
+// names. The databases do the rest.
 
 // tokenKind is the class of a piece of SQL.
 type tokenKind int
@@ -215,7 +215,7 @@ func nextToken(text string, i int) token {
 	return token{tokenSign, i, i + 1}
 }
 
-// quoted reads to the closing quote; a doubled one stands for itself.
+// quoted reads to the closing quote; a doubled one means itself.
 func quoted(text string, i int, kind tokenKind, by byte) token {
 	for j := i + 1; j < len(text); j++ {
 		if text[j] != by {
@@ -239,7 +239,7 @@ func isWord(c byte) bool {
 	return c == '_' || c == '$' || c >= 0x80 || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }
 
-// unquoted is the name that a word or a quoted name stands for.
+// unquoted is the name that a word or a quoted name means.
 func unquoted(piece string) string {
 	if len(piece) < 2 {
 		return piece
@@ -253,8 +253,8 @@ func unquoted(piece string) string {
 	return piece
 }
 
-// oneStatement cuts a text down to its one statement, without the semicolon and
-// the comments after it, or says why it is not exactly one, and at which byte.
+// oneStatement cuts a text down to its one statement, without the semicolon and the comments
+// after it, or returns why it is not exactly one, and at which byte.
 func oneStatement(text string) (body, problem string, at int) {
 	end, ended := 0, false
 	for i := 0; i < len(text); {

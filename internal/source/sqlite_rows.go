@@ -99,8 +99,8 @@ func integerKey(conn *sqlite.Conn, table string) (name string, err error) {
 	if keys != 1 || name == "" {
 		return "", err
 	}
-	// A key of a table WITHOUT ROWID, or declared DESC, has an index of its own
-	// and may hold anything.
+	// A key of a table WITHOUT ROWID, or declared DESC, has its own index and
+	// may hold anything.
 	index := 0
 	err = sqlitex.ExecuteTransient(conn, "SELECT count(*) FROM pragma_index_list(?1, 'main') WHERE origin = 'pk'",
 		&sqlitex.ExecOptions{Args: []any{table}, ResultFunc: func(stmt *sqlite.Stmt) error {
@@ -113,7 +113,7 @@ func integerKey(conn *sqlite.Conn, table string) (name string, err error) {
 	return name, err
 }
 
-// queryRows runs the query as it is; columns that were not asked for are passed
+// queryRows runs the query as it is; columns that were not requested are passed
 // over.
 func (s *sqliteSource) queryRows(r *sqliteRows, object Object, columns, order []string) (Rows, error) {
 	all, err := s.queryColumns(r.conn, object.Query)
@@ -135,7 +135,7 @@ func (s *sqliteSource) queryRows(r *sqliteRows, object Object, columns, order []
 	return arranged(r.ctx, r, chosen, false, s.scratch)
 }
 
-// isWide tells a database in UTF-16.
+// isWide reports a database in UTF-16.
 func isWide(conn *sqlite.Conn) (wide bool, err error) {
 	err = sqlitex.ExecuteTransient(conn, "PRAGMA encoding", &sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
 		wide = stmt.ColumnText(0) != "UTF-8"
@@ -165,14 +165,14 @@ type sqliteRows struct {
 	text   []byte
 }
 
-// lane is one statement; row tells that it stands on a row.
+// lane is one statement; row means that it is on a row.
 type lane struct {
 	stmt *sqlite.Stmt
 	row  bool
 	key  []byte
 }
 
-// reads sets what is read.
+// reads sets the columns to read.
 func (r *sqliteRows) reads(all []api.Column, chosen selection) {
 	r.row = cell.NewRow(len(chosen.wanted))
 	for _, column := range chosen.wanted {
@@ -273,7 +273,7 @@ func (r *sqliteRows) Next() ([][]byte, error) {
 	return r.row.Values(), nil
 }
 
-// BeforeWide sets what is called before a wide row is taken, for a sort of these rows.
+// BeforeWide sets the function to call before a wide row is taken, for a sort of these rows.
 func (r *sqliteRows) BeforeWide(wait func() error) { r.wait = wait }
 
 // keptRow is how much memory stays from row to row.
@@ -282,7 +282,7 @@ const keptRow = 1 << 20
 // shrink lets the memory of a long row go: the caller still has its values.
 func (r *sqliteRows) shrink() { r.row.Buf, r.text = nil, nil }
 
-// explain says why the reading has ended. Closed, it has said so already.
+// explain returns why the reading has ended. Once closed, it has reported that already.
 func (r *sqliteRows) explain(err error) error {
 	if r.conn == nil {
 		return err
@@ -293,7 +293,7 @@ func (r *sqliteRows) explain(err error) error {
 	return r.s.explain(err)
 }
 
-// advance finds the statement that stands on the next row; nil at the end.
+// advance finds the statement that is on the next row; nil at the end.
 func (r *sqliteRows) advance() (*lane, error) {
 	if len(r.lanes) == 1 && r.lanes[0].key == nil {
 		more, err := r.lanes[0].stmt.Step()
@@ -316,9 +316,9 @@ func (r *sqliteRows) advance() (*lane, error) {
 	return r.at, nil
 }
 
-// AppendCell writes a value by what it is, not by what its column is declared
-// as: the database stores any value in any column. Only 0 and 1 of a boolean
-// column and JSON text of a structured one have another form.
+// AppendCell writes a value by its own type, not by the declared type of its
+// column: the database stores any value in any column. Only 0 and 1 of a
+// boolean column and JSON text of a structured one have another form.
 func (r *sqliteRows) appendCell(stmt *sqlite.Stmt, column int, kind api.Kind) {
 	switch stmt.ColumnType(column) {
 	case sqlite.TypeNull:

@@ -10,8 +10,8 @@ import (
 	"github.com/destkit/destkit/server/api"
 )
 
-// Topics hands out what is stored of topics. It is the store's part of a
-// topic_log source.
+// Topics hands out the stored messages of topics. It is the store's part
+// of a topic_log source.
 type Topics interface {
 	// Schema of a topic (spec 2.12); the error is an ErrNoTable for an unknown one.
 	Schema(ctx context.Context, topic string) (map[string]string, error)
@@ -80,8 +80,8 @@ func (t *topicLog) Columns(ctx context.Context, object Object) ([]api.Column, er
 }
 
 // TopicColumns are the columns of a topic with this schema (spec 2.12), by
-// name. A number may be whole or not, so its kind is decimal; what was null in
-// the sample message may be anything.
+// name. A number may be whole or not, so its kind is decimal; a null in the
+// sample message may be anything.
 func TopicColumns(schema map[string]string) []api.Column {
 	kinds := map[string]api.Kind{
 		"string": api.KindString, "number": api.KindDecimal, "boolean": api.KindBoolean,
@@ -173,7 +173,7 @@ func (r *topicRows) Position() int64 { return r.after }
 func (r *topicRows) Last() int64 { return r.last }
 
 // Next implements Rows. A field that a message does not have is null, one that
-// the schema does not know is not read, and of a field that stands twice the
+// the schema does not know is not read, and of a field that occurs twice the
 // last counts: one message that is odd must not stop all that come after it.
 func (r *topicRows) Next() ([][]byte, error) {
 	if len(r.page) == 0 {

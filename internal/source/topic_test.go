@@ -27,7 +27,7 @@ func (o oneTopic) Schema(_ context.Context, topic string) (map[string]string, er
 
 func (o oneTopic) Last(context.Context, string) (int64, error) { return int64(len(o.messages)), nil }
 
-// Messages gives pages smaller than asked for, and more than were there at first.
+// Messages gives smaller pages than requested, and more messages than at first.
 func (o oneTopic) Messages(_ context.Context, _ string, after int64, limit int) (page []Message, err error) {
 	all := append(slices.Clone(o.messages), `{"s":"later"}`)
 	for i := after; i < int64(len(all)) && len(page) < min(limit, 2); i++ {

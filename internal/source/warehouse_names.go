@@ -18,7 +18,7 @@ import (
 
 // neutralTypes are the words in which tables of an emulated warehouse are
 // stored; they are shown in the warehouse's own. Others were declared by the
-// user and stand.
+// user and stay.
 var neutralTypes = map[string]bool{
 	"": true, "INT": true, "INTEGER": true, "TEXT": true, "REAL": true, "NUM": true, "DECIMAL": true, "BOOLEAN": true,
 	"DATE": true, "DATETIME": true, "JSON": true, "ARRAY": true, "BLOB": true,
@@ -63,7 +63,7 @@ func (w *warehouse) storedName(schema, table string) string {
 	return schema + "." + table
 }
 
-// place says that a byte of rewritten text comes from a byte of the user's.
+// place maps a byte of rewritten text to a byte of the user's.
 type place struct{ rewritten, written int }
 
 // original is the byte of the user's text for one of the rewritten text.
@@ -164,8 +164,8 @@ func (w *warehouse) isSchema(name string) bool {
 	return slices.ContainsFunc(w.dialect.schemas, func(schema string) bool { return strings.EqualFold(schema, name) })
 }
 
-// storedTables lists the tables there are, in lower case. What cannot be listed
-// is not rewritten, and the query then says what is wrong.
+// storedTables lists the tables there are, in lower case. Unlisted tables are
+// not rewritten, and the query then fails with the reason.
 func storedTables(conn *sqlite.Conn) map[string]bool {
 	tables := map[string]bool{}
 	_ = sqlitex.ExecuteTransient(conn, "SELECT lower(name) FROM sqlite_schema WHERE type IN ('table', 'view')",

@@ -1,5 +1,5 @@
-// Package suggest owns the guess of what a mistyped name was meant to be, and the
-// words in which a message says so. It refuses to know what the names are.
+// Package suggest guesses the intended name behind a mistyped one, and words the
+// suggestion in a message. It refuses to know what the names are.
 package suggest
 
 import (

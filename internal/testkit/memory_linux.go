@@ -9,9 +9,9 @@ import (
 // test fills.
 const roomInMemory = 6 << 30
 
-// memory is a folder that lies in memory, "" where there is none with room: a schema
-// is hundreds of files, and half of the work on a disk is to make them. Who has said
-// where temporary files go has them there.
+// memory is a folder in memory, "" where there is none with room: a schema is
+// hundreds of files, and half of the work on a disk is to make them. A configured
+// folder for temporary files wins.
 func memory() string {
 	const folder = "/dev/shm"
 	var at syscall.Statfs_t

@@ -2,5 +2,5 @@
 
 package testkit
 
-// memory is a folder that lies in memory; nothing is known of one here.
+// memory is a folder in memory; none is known here.
 func memory() string { return "" }

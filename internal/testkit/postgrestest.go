@@ -23,9 +23,9 @@ import (
 	"github.com/destkit/destkit/internal/matrixtest"
 )
 
-// StartPostgres gives the server of this test run, and starts it for the first who asks.
-// Without the programs of a server the test is skipped.
-// TestMain ends the server with Stop; it ends with the process, too.
+// StartPostgres gives the server of this test run, and starts it for the first caller.
+// Without the programs of a server the test is skipped. TestMain ends the server with
+// Stop; it ends with the process, too.
 func StartPostgres(t testing.TB) Postgres {
 	t.Helper()
 	if programs() == "" {
@@ -44,7 +44,7 @@ func (s Postgres) Credentials() map[string]any {
 	return map[string]any{"host": s.Folder, "port": s.Port, "database": "postgres", "username": PostgresUser, "password": PostgresPassword}
 }
 
-// StopPostgres ends the server if it was asked for.
+// StopPostgres ends the server if it was started.
 func StopPostgres() error {
 	if !asked.Load() {
 		return nil
@@ -173,8 +173,8 @@ func start() (s *server, err error) {
 	return s, nil
 }
 
-// FreePort is a port of the loopback that is not in use, with the port after it.
-// It lies below the ports that a system hands out by itself, from 32768 on Linux and
+// FreePort is a port of the loopback that is not in use, with the port after it. It
+// is below the ports that a system hands out by itself, from 32768 on Linux and
 // 49152 elsewhere: a connection that some other test opens meanwhile cannot take it.
 func FreePort() (int, error) {
 	var err error

@@ -198,8 +198,8 @@ func lowerEscapes(s string) string {
 	return string(b)
 }
 
-// utf16Bytes is little-endian UTF-16 for the characters below U+0100, as the
-// bytes of UTF-8 would stand with zeros between them.
+// utf16Bytes is little-endian UTF-16 for the characters below U+0100, as
+// UTF-8 bytes with zeros between them.
 func utf16Bytes(s string) string {
 	var b strings.Builder
 	for i := range len(s) {

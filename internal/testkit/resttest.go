@@ -93,7 +93,7 @@ func RunText(status, step string, rows, updates, processed, failed int64, more s
 		status, step, rows, updates, processed, processed-failed, failed, more)
 }
 
-// RecordWay is the way of a record as the control API tells it.
+// RecordWay is the way of a record as the control API reports it.
 const RecordWay = `{"sync_id": 1, "sync_run_id": 2, "identifier": "ada@example.com",
  "source_row": {"email": "ada@example.com", "id": 9007199254740993}, "record": {"email": "ada@example.com"}, "invalid": null,
  "fingerprints": {"before": "0c3d", "after": null, "now": "91be"}, "decision": "sent", "reason": "the record has changed",

@@ -1,6 +1,6 @@
-// Package unreached says in plain words why a call got no response over the network:
-// what is wrong at which address, and what to do. It knows the errors of package net and
-// crypto/tls; what else went wrong is left to the caller.
+// Package unreached explains in plain words why a call got no response over the network:
+// the problem, its address, and advice. It knows the errors of package net and
+// crypto/tls; other errors are left to the caller.
 package unreached
 
 import (
@@ -14,16 +14,16 @@ import (
 	"syscall"
 )
 
-// A Cause is why nothing came back: what happened at which address, and what to do. Late
-// means that a connection was there and the time of the call ran out: a caller who
-// knows that time can name it.
+// A Cause is why nothing came back: the event, its address, and advice. Late means that
+// a connection was there and the time of the call ran out: a caller who knows that time
+// can name it.
 type Cause struct {
 	What, Fix string
 	Late      bool
 }
 
-// Of words err, which ended a call to a host ("127.0.0.1:8080", as in its URL); what is
-// called is name, such as "endpoint". It is the zero Cause for an error that it does not know.
+// Of words err, which ended a call to a host ("127.0.0.1:8080", as in its URL); name is that
+// of the target, such as "endpoint". It is the zero Cause for an error that it does not know.
 func Of(err error, name, host string) Cause {
 	var (
 		dns      *net.DNSError
@@ -119,7 +119,7 @@ func ofInvalid(err x509.CertificateInvalidError, certificate string) Cause {
 	return Cause{What: certificate + " is not valid: " + strings.TrimPrefix(err.Error(), "x509: "), Fix: "look at the certificate and at those above it"}
 }
 
-// tlsPrefix begins the errors of package crypto/tls that have no value of their own.
+// tlsPrefix begins the errors of package crypto/tls that have no error value.
 const tlsPrefix = "tls: "
 
 // root is the innermost error.

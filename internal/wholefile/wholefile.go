@@ -1,6 +1,6 @@
 // Package wholefile owns writing a file as a whole or not at all: who reads it never meets
-// half of it, and a full disk costs nothing that was there. What stands in the file is for
-// its callers.
+// half of it, and a full disk costs nothing that was there. The content is up to its
+// callers.
 package wholefile
 
 import (
@@ -15,10 +15,10 @@ import (
 	"syscall"
 )
 
-// Write replaces the file at path by what write writes: the bytes go to a file beside it
-// that is renamed at the end, so that an error leaves what stood there before. A device
-// or a pipe, which cannot be renamed onto, is written directly. What an error of the
-// file system means is said in words.
+// Write replaces the file at path by what write writes: the bytes go to a file next to
+// it that is renamed at the end, so that an error leaves the old content. A device or a
+// pipe, which cannot be renamed onto, is written directly. Errors of the file system are
+// explained.
 func Write(path string, write func(io.Writer) error) error {
 	return explain(replace(path, write))
 }
@@ -54,7 +54,7 @@ func replace(path string, write func(io.Writer) error) error {
 	return nil
 }
 
-// explain says in words what an error of the file system means.
+// explain describes what an error of the file system means.
 func explain(err error) error {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):

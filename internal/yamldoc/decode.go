@@ -26,8 +26,8 @@ import (
 // Decode decodes the only document of src into dst, a pointer, strictly: an
 // unknown key, a key given twice, a second document and a value of the wrong
 // type are errors, and the key that was probably meant is suggested. An empty
-// document leaves dst as it was. file stands in messages only. Every error is
-// an *Error; after one dst may be filled in part.
+// document leaves dst as it was. file is for messages only. Every error is an
+// *Error; after one dst may be filled in part.
 func Decode(file string, src []byte, dst any) (err error) {
 	defer recovered(file, &err)
 	body, err := Parse(file, src)
@@ -144,7 +144,7 @@ const maxDepth = 100
 
 // tooDeep gives the token at which tokens nest deeper than maxDepth, nil when
 // they never do. Brackets nest by pairs; the marks of lists, keys, tags and
-// anchors nest within their line; what nests by indentation pays for each level
+// anchors nest within their line; nesting by indentation pays for each level
 // with a longer line and needs no bound.
 func tooDeep(tokens token.Tokens) *token.Token {
 	brackets, marks, line := 0, 0, 0
@@ -169,7 +169,7 @@ func tooDeep(tokens token.Tokens) *token.Token {
 	return nil
 }
 
-// depthMessage says what tooDeep has found.
+// depthMessage is the message for what tooDeep has found.
 var depthMessage = fmt.Sprintf("nested deeper than %d levels", maxDepth)
 
 // Encode writes a value as a document that Decode reads back.
@@ -181,9 +181,9 @@ func Encode(v any) ([]byte, error) {
 	return text, nil
 }
 
-// maxExpanded bounds what a document comes to in bytes once every alias stands
-// for what it repeats. Decoding shares it, so that a few lines can mean
-// gigabytes to whoever writes the value out again.
+// maxExpanded bounds a document in bytes once every alias is expanded.
+// Decoding shares it, so that a few lines can mean gigabytes to whoever writes
+// the value out again.
 const maxExpanded = 64 << 20
 
 // tooLong gives the token at which the expanded document grows beyond
@@ -194,7 +194,7 @@ func tooLong(body ast.Node) *token.Token {
 	return e.at
 }
 
-// expansion adds up sizes in bytes; an anchor stands before its aliases.
+// expansion adds up sizes in bytes; an anchor precedes its aliases.
 type expansion struct {
 	anchors map[string]int
 	at      *token.Token

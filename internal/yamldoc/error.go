@@ -138,9 +138,9 @@ func nodeName(t ast.NodeType) string {
 	}
 }
 
-// plain are the messages of the YAML library that do not say what to do, by their
-// beginning, with what an author of a file can do about it. The longer of two that begin
-// alike stands first.
+// plain are the messages of the YAML library that lack advice, by their beginning, with
+// what an author of a file can do about it. The longer of two that begin alike comes
+// first.
 var plain = []struct{ message, means string }{
 	{"found character '\t' that cannot start any token", tabs},
 	{"tab character cannot use", tabs},

@@ -50,8 +50,8 @@ type Error struct {
 }
 
 // SyncBatch sends the next batch and checks its reply: status, id, and one result
-// with success for every record. What goes wrong with a batch is in the result.
-// Where no batch can be sent, now or later, it aborts the test of this instance.
+// with success for every record. Failures of a batch are in the result. Where no
+// batch can be sent, now or later, it aborts the test of this instance.
 func (d *destination) SyncBatch() *Result {
 	vu := d.instance.vu
 	rt, state, ctx := vu.Runtime(), vu.State(), vu.Context()
@@ -154,8 +154,8 @@ func dialer(d lib.DialContexter) dialing {
 	}
 }
 
-// countedConn shows the socket under a connection of k6: the client looks at it
-// whether the other side has closed it meanwhile.
+// countedConn shows the socket under a connection of k6: the client checks on
+// it whether the peer has closed it meanwhile.
 type countedConn struct {
 	*netext.Conn
 	raw syscall.Conn

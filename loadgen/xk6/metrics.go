@@ -44,8 +44,8 @@ func registerMetrics(registry *metrics.Registry) (*destinationMetrics, error) {
 	return m, nil
 }
 
-// push hands the figures of one batch to k6. What was sent and received in bytes
-// k6 counts itself: the connections are made by its dialer.
+// push hands the figures of one batch to k6. k6 itself counts sent and received
+// bytes: the connections are made by its dialer.
 func (m *destinationMetrics) push(ctx context.Context, state *lib.State, sent *loadgen.Sent) {
 	now := time.Now()
 	current := state.Tags.GetCurrentValues()

@@ -27,7 +27,7 @@ func init() { modules.Register("k6/x/destkit", New()) }
 
 // Module is the extension in one process; all VUs share it.
 type Module struct {
-	run string // of destinations without a run of their own
+	run string // of destinations without their own run
 
 	mu     sync.Mutex
 	shared map[string]*shared
@@ -139,8 +139,8 @@ func (m *Module) slot(wished, first, end int64) (int64, bool) {
 	return 0, false
 }
 
-// connect makes the client, once in a process. A failure stays: what the target
-// has refused once it would refuse for every iteration.
+// connect makes the client, once in a process. A failure stays: the target
+// would refuse every iteration.
 func (s *shared) connect(ctx context.Context, state *lib.State, dial dialing) (*loadgen.Client, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

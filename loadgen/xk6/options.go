@@ -14,16 +14,16 @@ import (
 	"github.com/destkit/destkit/loadgen"
 )
 
-// config is what a script asks for.
+// config holds a script's options.
 type config struct{ options loadgen.Options }
 
-// ranged reports whether the script has a key range of its own.
+// ranged reports whether the script has its own key range.
 func (c *config) ranged() bool { return c.options.KeyTo != 0 }
 
 // option reads one option. Numbers may be texts: that is what __ENV has.
 type option func(o *loadgen.Options, value any) error
 
-// options by name. Values that are undefined or null stand for the default.
+// options by name. Values that are undefined or null mean the default.
 var options = map[string]option{
 	"token":    text(func(o *loadgen.Options) *string { return &o.Target.Token }),
 	"headers":  headers,

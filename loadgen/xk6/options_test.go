@@ -14,7 +14,7 @@ import (
 	"github.com/destkit/destkit/loadgen"
 )
 
-// TestWrongOptionsNameTheField says what a script is told.
+// TestWrongOptionsNameTheField checks the errors that a script gets.
 func TestWrongOptionsNameTheField(t *testing.T) {
 	v := newVU(t, New(), nil)
 	for _, c := range []struct{ url, options, want string }{
@@ -57,7 +57,7 @@ func TestWrongOptionsNameTheField(t *testing.T) {
 	}
 }
 
-// Every option does what it says.
+// Every option has its effect.
 func TestOptionsReachTheClient(t *testing.T) {
 	server := httptest.NewTLSServer(nil)
 	t.Cleanup(server.Close)
@@ -88,7 +88,7 @@ func TestOptionsReachTheClient(t *testing.T) {
 		},
 		MaxRecords: 1000, RunID: "night", Seed: 7, KeyTemplate: "k-{run}-{n}", KeyFrom: 1000, KeyTo: 1999,
 	}, c.options)
-	// What a script leaves undefined, such as a variable that is not set, is not given.
+	// An undefined value, such as an unset variable, counts as missing.
 	_, err = newConfig("https://h/", map[string]any{"object": "contact", "write": true, "run": nil, "timeout": nil})
 	require.NoError(t, err)
 }

@@ -67,7 +67,7 @@ func TestTheProgram(t *testing.T) {
 
 // asTheOperatorDoes gives the commands that the operator of k6 gives: it reads the
 // script without an environment, then two instances run a half each at the same
-// time. What they count is what the simulator has stored.
+// time. Their counts match the simulator's records.
 func asTheOperatorDoes(t *testing.T, program string) {
 	server := simulate(t, destsim.Config{Token: "s3cret-token"}, plain)
 	manifest, err := os.ReadFile(filepath.Join("..", "..", "deploy", "k6", "testrun.yaml"))
@@ -131,7 +131,7 @@ func asTheOperatorDoes(t *testing.T, program string) {
 	require.EqualValues(t, total, stored(t, server, "contact"), "no two instances have written the same key")
 }
 
-// mixed cleans up at the end; a run that must not go on says why.
+// mixed cleans up at the end; a run that must not go on reports why.
 func mixed(t *testing.T, program string) {
 	server := simulate(t, destsim.Config{Token: "s3cret-token"}, plain)
 	journal := filepath.Join(t.TempDir(), "journal.json")

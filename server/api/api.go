@@ -53,7 +53,7 @@ type Pagination struct {
 }
 
 // Problem is one thing wrong with a payload. Field is its place in the payload,
-// such as mappings[2].from.data; body stands for the payload as a whole.
+// such as mappings[2].from.data; body means the whole payload.
 type Problem struct {
 	Field   string `json:"field"`
 	Message string `json:"message"`

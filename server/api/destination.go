@@ -44,13 +44,13 @@ type TestStep struct {
 	Error  *StepError `json:"error"`
 }
 
-// StepError says why a step failed (spec 7.1.3).
+// StepError holds why a step failed (spec 7.1.3).
 type StepError struct {
 	Message string `json:"message"`
 }
 
 // ServiceConnection is the body of POST and PATCH /destinations (spec 4).
-// In a PATCH nil fields keep what is stored.
+// In a PATCH nil fields keep the stored value.
 type ServiceConnection struct {
 	Name        *string                    `json:"name"`
 	Type        *string                    `json:"type"`
@@ -100,7 +100,7 @@ func (o *DestinationObject) Field(fullName string) *DestinationField {
 	return nil
 }
 
-// PrimaryIdentifiers says how upsert and mirror identify records (spec 2.3).
+// PrimaryIdentifiers sets how upsert and mirror identify records (spec 2.3).
 type PrimaryIdentifiers struct {
 	Upsert IdentifierRule `json:"upsert"`
 	Mirror IdentifierRule `json:"mirror"`

@@ -8,7 +8,7 @@ import (
 	"github.com/destkit/destkit/server/api"
 )
 
-// What may be null on the wire is a pointer, and what is not shown stays out.
+// A nullable value is a pointer, and a hidden value is left out.
 func Example() {
 	text, err := json.Marshal(api.CustomAPICredentials{APIVersion: 1, WebhookURL: "https://example.com/destination"})
 	if err != nil {

@@ -10,8 +10,8 @@ const (
 	RoleViewer   = "viewer"
 )
 
-// Workspace belongs to one organization (spec 2.14). APIKey is shown only where
-// it was asked for at creation.
+// Workspace belongs to one organization (spec 2.14). APIKey is shown only if
+// requested at creation.
 type Workspace struct {
 	ID                 int64    `json:"id"`
 	Name               string   `json:"name"`
@@ -59,7 +59,7 @@ type WorkspaceInvitation struct {
 	Role        string `json:"role"`
 }
 
-// Webhook is told of the life of syncs. Secret is shown at
+// Webhook is notified of sync events. Secret is shown at
 // creation only.
 type Webhook struct {
 	ID          int64    `json:"id"`

@@ -1,4 +1,4 @@
 package api
 
-// BasePath is where the API stands; the version is part of it (spec 9).
+// BasePath is the root of the API and includes the version (spec 9).
 const BasePath = "/api/v1"

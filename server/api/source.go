@@ -45,7 +45,7 @@ type Rules struct {
 	AsList bool
 }
 
-// MarshalJSON writes the form that AsList asks for.
+// MarshalJSON writes the form that AsList selects.
 func (r Rules) MarshalJSON() ([]byte, error) {
 	if r.AsList {
 		if r.Words == nil {
@@ -87,8 +87,8 @@ const (
 	EngineAdvanced = "advanced"
 )
 
-// SourceConnection is the body of POST and PATCH /sources. In a
-// PATCH nil fields keep what is stored. Label is the deprecated name.
+// SourceConnection is the body of POST and PATCH /sources. In a PATCH
+// nil fields keep the stored value. Label is the deprecated name.
 type SourceConnection struct {
 	Name               *string                    `json:"name"`
 	Label              *string                    `json:"label"`

@@ -104,7 +104,7 @@ type DestinationAttributes struct {
 }
 
 // SourceAttributes names the source object of a sync (spec 2.6). A segment of a
-// dataset stands beside it, and again at the top of the sync.
+// dataset appears next to it, and again at the top of the sync.
 type SourceAttributes struct {
 	ConnectionID    int64        `json:"connection_id"`
 	Object          SourceObject `json:"object"`
@@ -220,13 +220,13 @@ type AlertOptions struct {
 	StatusName *string `json:"status_name,omitempty"`
 }
 
-// Mode says when a sync runs (spec 2.6).
+// Mode defines when a sync runs (spec 2.6).
 type Mode struct {
 	Type     string    `json:"type"` // triggered, live
 	Triggers *Triggers `json:"triggers"`
 }
 
-// Triggers start runs; several may stand together.
+// Triggers start runs; several can be combined.
 type Triggers struct {
 	Schedule     *Schedule        `json:"schedule,omitempty"`
 	DBTCloud     *DBTTrigger      `json:"dbt_cloud,omitempty"`
@@ -322,9 +322,9 @@ const (
 	ColumnRetyped = "retyped"
 )
 
-// SchemaChange is a column of the source that a run has found other than the run
-// before it. Before and After are its types as the source calls them; Handling says
-// in words what the run made of it.
+// SchemaChange is a source column that changed since the run before. Before and
+// After are its types as the source calls them; Handling describes how the run
+// dealt with it.
 type SchemaChange struct {
 	Change   string  `json:"change"`
 	Column   string  `json:"column"`
@@ -358,7 +358,7 @@ const ErrorSchemaChanged = "SCHEMA_CHANGED"
 // ReasonManual is the ui_tag of a run that a client has triggered.
 const ReasonManual = "Manual"
 
-// TriggerReason says why a run was started (spec 2.9).
+// TriggerReason holds why a run was started (spec 2.9).
 type TriggerReason struct {
 	UITag    string `json:"ui_tag"`
 	UIDetail string `json:"ui_detail"`

@@ -71,7 +71,7 @@ func get[T any](ctx context.Context, s *site, path string, query url.Values) (re
 	return reply, err
 }
 
-// does makes a change and says so on the page that it goes back to.
+// does makes a change and reports it on the page that it goes back to.
 func (s *site) does(r *console.Request, method, path string, body any, note, back string) (string, error) {
 	if err := s.Control.Do(r.Context(), method, "/_control"+path, body, nil); err != nil {
 		return "", err
@@ -261,7 +261,7 @@ func (s *site) violations(r *console.Request) (any, error) {
 			shown = append(shown, v)
 		}
 	}
-	// What is armed first: it would be hard to find among hundreds.
+	// Armed ones first: they would be hard to find among hundreds.
 	slices.SortStableFunc(shown, func(a, b violation) int { return strings.Compare(fmt.Sprint(b.Armed), fmt.Sprint(a.Armed)) })
 	return struct {
 		Violations []violation

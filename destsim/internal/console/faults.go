@@ -44,8 +44,8 @@ func (s *site) faults(r *console.Request) (any, error) {
 	}{got.Faults, kinds.Kinds}, err
 }
 
-// armFault hands the form to POST /_control/faults: what to do with the parameters that
-// only some kinds have is written as JSON.
+// armFault hands the form to POST /_control/faults: parameters that only some kinds
+// have are written as JSON.
 func (s *site) armFault(r *console.Request) (string, error) {
 	body := map[string]any{}
 	if text := r.Form("more"); text != "" {
@@ -104,7 +104,7 @@ func (s *site) hooks(r *console.Request) (any, error) {
 	return get[world](r.Context(), s, "/objects", nil)
 }
 
-// hookNotes say what a hook did; what it answers can hold a token, and is not shown.
+// hookNotes say what a hook did; its answer can hold a token, and is not shown.
 var hookNotes = map[string]string{
 	"restart": "The simulator has restarted.", "alter_schema begin": "The schema is altered.", "alter_schema end": "The schema is as before.",
 	"break_downstream begin": "The downstream system is down.", "break_downstream end": "The downstream system is up again.",

@@ -145,7 +145,7 @@ func known(body json.RawMessage) json.RawMessage {
 	return body
 }
 
-// missing says why there is no body.
+// missing returns why there is no body.
 func missing(bodies string, bytes int64) string {
 	switch {
 	case bytes == 0:

@@ -15,7 +15,7 @@ import (
 	"github.com/destkit/destkit/internal/rawconn"
 )
 
-// What a connection of the fast path is doing.
+// States of a connection of the fast path.
 const (
 	connIdle   = iota // no byte of the next request is there
 	connActive        // a request is under way
@@ -23,13 +23,13 @@ const (
 )
 
 const (
-	firstBuffer = 4 << 10   // what a connection reads into to begin with
+	firstBuffer = 4 << 10   // size of a connection's first buffer
 	keptBuffer  = 512 << 10 // a larger one is given back after the call
-	bodyStep    = 64 << 10  // how far a buffer runs ahead of what has come
+	bodyStep    = 64 << 10  // how far a buffer runs ahead of the received bytes
 )
 
-// fastConn is one connection on the fast path. Its buffers, its call and what
-// is known of its heads are reused from request to request.
+// fastConn is one connection on the fast path. Its buffers, its call and its
+// remembered heads are reused from request to request.
 type fastConn struct {
 	server *Server
 	front  *handedListener
@@ -128,7 +128,7 @@ func (c *fastConn) handshake() bool {
 	return protocol == "" || protocol == "http/1.1"
 }
 
-// handOver gives the connection to net/http with what has been read of it.
+// handOver gives the connection to net/http with the bytes read so far.
 func (c *fastConn) handOver() {
 	c.conn.SetReadDeadline(time.Time{})
 	c.front.give(handed(c.conn, bytes.Clone(c.buf[c.from:c.to])))
@@ -195,7 +195,7 @@ const (
 	headEnded          // the client has gone, or took too long
 )
 
-// readHead reads to the end of the head. It tells how long the body is.
+// readHead reads to the end of the head. It returns the length of the body.
 func (c *fastConn) readHead() (length int, verdict int) {
 	slow, blank := false, 0
 	for {
@@ -249,7 +249,7 @@ func (c *fastConn) readBody(length int) bool {
 }
 
 // more reads further bytes of a piece of that size which begins at from. Room
-// is made as bytes come: what the head says may be a lie.
+// is made as bytes come: the length in the head may be false.
 func (c *fastConn) more(size int) error {
 	if c.to == len(c.buf) {
 		have := c.to - c.from

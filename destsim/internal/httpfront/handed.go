@@ -97,7 +97,7 @@ type handedTLS struct {
 	tls *tls.Conn
 }
 
-// ConnectionState tells net/http what was agreed on.
+// ConnectionState gives net/http the result of the handshake.
 func (c *handedTLS) ConnectionState() tls.ConnectionState { return c.tls.ConnectionState() }
 
 // NetConn is the connection below TLS, for a handler that resets it.

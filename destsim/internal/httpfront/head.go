@@ -10,11 +10,11 @@ import (
 // HeadLimit is the longest head that the fast path reads.
 const HeadLimit = 8 << 10
 
-// headPartial says that the end of the head has not come yet.
+// headPartial means that the end of the head has not come yet.
 const headPartial = headEnded + 1
 
 // headMemo remembers the last head of a connection: as a rule all of them are
-// the same but for Content-Length. What a head means is asked of net/http.
+// the same but for Content-Length. net/http interprets a head.
 type headMemo struct {
 	before, after []byte        // the head around the digits of Content-Length
 	request       *http.Request // with an empty body

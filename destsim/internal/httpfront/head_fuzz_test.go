@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// FuzzHead: what the fast path takes for a usual head, net/http reads in the same way,
-// also where the head before it is remembered.
+// FuzzHead: net/http reads a usual head of the fast path in the same way, also where
+// the head before it is remembered.
 func FuzzHead(f *testing.F) {
 	usual := "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 12\r\n\r\n"
 	for _, seed := range []string{

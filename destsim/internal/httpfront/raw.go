@@ -19,9 +19,9 @@ import (
 //   - The poller tells of every byte that comes after a read that did not fill
 //     its buffer. So nothing is read in vain before waiting.
 //
-// The poller does not tell again that the client has ended its side, which may
-// have come with the last request. Therefore only a connection of many requests
-// waits without a look, and not for long.
+// The poller does not report again that the client has ended its side, which
+// may have come with the last request. Therefore only a connection of many
+// requests waits without a look, and not for long.
 type rawConn struct {
 	conn  syscall.RawConn // nil: there is none
 	tls   *tlsSocket      // nil: no TLS
@@ -30,7 +30,7 @@ type rawConn struct {
 	open  bool // fd may be used: conn.Read is under way
 	ended bool
 	taken int // requests that were answered in this way
-	// trusting tells that the poller is waited for without a look before.
+	// trusting means that a wait for the poller comes without a look before.
 	trusting bool
 }
 
@@ -39,8 +39,8 @@ const (
 	manyTaken = 16              // after so many requests
 )
 
-// waitRaw is wait on a socket. It answers what is there as a whole; true leaves
-// the beginning of a request to the loop of serve.
+// waitRaw is wait on a socket. It answers the requests that are there as a
+// whole; true leaves the beginning of a request to the loop of serve.
 func (c *fastConn) waitRaw() bool {
 	for {
 		if !c.raw.trusting {
@@ -68,8 +68,8 @@ func (r *rawConn) close() {
 	}
 }
 
-// read reads what is there, through TLS where there is any. It fails with
-// syscall.EAGAIN where nothing is; drained tells that nothing was left.
+// read reads the available bytes, through TLS where there is any. It fails with syscall.EAGAIN
+// where nothing is; drained means that nothing was left.
 func (c *fastConn) read(fd uintptr) (n int, drained bool, err error) {
 	if c.raw.tls == nil {
 		c.raw.fd, c.raw.open = fd, true

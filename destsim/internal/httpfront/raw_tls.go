@@ -25,15 +25,15 @@ func (l socketListener) Accept() (net.Conn, error) {
 	return conn, nil
 }
 
-// tlsSocket is the plain connection beneath TLS. Within a call of Read of its
-// raw socket its own Read neither waits nor tells the scheduler of a system call;
+// tlsSocket is the plain connection beneath TLS. Within a call of Read of its raw
+// socket its own Read neither waits nor notifies the scheduler of a system call;
 // outside it is the connection. Who reads is the goroutine that serves; writes
-// come from others too, since closing says farewell, and are those of the
+// come from others too, since closing sends an alert, and are those of the
 // connection.
 //
-// It follows the records of TLS (RFC 8446 section 5.1) as they come in: what TLS
-// has read and not handed out yet is told by no poller, so the fast path waits
-// without a look only when the last read brought one record and nothing else.
+// It follows the records of TLS (RFC 8446 section 5.1) as they come in: no poller reports what
+// TLS has read and not handed out yet, so the fast path waits without a look only when the last
+// read brought one record and nothing else.
 type tlsSocket struct {
 	net.Conn
 	raw  syscall.RawConn
@@ -82,7 +82,7 @@ func (s *tlsSocket) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// fresh begins to count anew what comes in; a record that is on its way counts.
+// fresh restarts the count of incoming records; a record that is on its way counts.
 func (s *tlsSocket) fresh() {
 	s.records, s.drained = 0, false
 	if s.have > 0 || s.left > 0 {

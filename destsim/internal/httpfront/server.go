@@ -1,7 +1,7 @@
 // Package httpfront is the HTTP/1.1 server of a simulated destination: calls in
-// their usual form are read and answered by a loop of their own, everything else
-// is handed over to net/http together with its connection. It knows nothing of
-// what the calls mean.
+// their usual form are read and answered by a separate loop, everything else is
+// handed over to net/http together with its connection. It knows nothing of what
+// the calls mean.
 package httpfront
 
 import (
@@ -29,8 +29,8 @@ type Endpoint interface {
 
 // Call answers one call at a time.
 type Call interface {
-	// Run answers a call. body and what is in the reply must be left alone until
-	// Finish.
+	// Run answers a call. body and the content of the reply must be left alone
+	// until Finish.
 	Run(r *http.Request, body []byte) Reply
 	// Finish ends the call, before its reply is sent or after Run has panicked. It
 	// does nothing when no call is under way.
@@ -54,7 +54,7 @@ type Server struct {
 	Endpoint Endpoint
 	// MaxBody is the longest body in bytes that is answered here.
 	MaxBody int64
-	// Handler answers what is handed over.
+	// Handler answers requests that are handed over.
 	Handler http.Handler
 	// ReadHeaderTimeout bounds the time from the first byte of a request to the
 	// end of its head, and that of a TLS handshake; 0: no bound.
@@ -64,7 +64,7 @@ type Server struct {
 	// ErrorLog takes what net/http complains about; nil: the log package.
 	ErrorLog *log.Logger
 
-	look time.Duration // see lookAgain, which 0 stands for
+	look time.Duration // see lookAgain, which 0 means
 
 	once sync.Once
 	http *http.Server

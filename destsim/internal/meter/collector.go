@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// The metrics of a simulator, collected from its meter when they are asked for.
+// The metrics of a simulator, collected from its meter on request.
 var (
 	callsDesc     = prometheus.NewDesc("destsim_calls_total", "Calls of the endpoint by method and HTTP status; none: the connection ended without an answer.", []string{"method", "status"}, nil)
 	errorsDesc    = prometheus.NewDesc("destsim_call_errors_total", "Calls without a result.", []string{"method"}, nil)

@@ -1,6 +1,6 @@
 // Package meter adds up the calls of one simulated destination: how many there
-// were, how long they took, and how many ran at once. It knows calls by what was
-// answered, and nothing of how.
+// were, how long they took, and how many ran at once. It sees the answers to
+// calls, and nothing of how they are made.
 package meter
 
 import (
@@ -39,7 +39,7 @@ type method struct {
 	peak  slot
 }
 
-// sums are what is counted, and copied for a reader.
+// sums are the counts, copied for a reader.
 type sums struct {
 	calls, errors              int64
 	records, succeeded, failed int64
@@ -208,7 +208,7 @@ func (m *Meter) firedFaults() map[string]int64 {
 	return maps.Clone(m.faults)
 }
 
-// level counts what is under way and remembers the most.
+// level counts calls under way and remembers the maximum.
 type level struct{ current, most atomic.Int64 }
 
 func (l *level) up() {

@@ -40,7 +40,7 @@ type memoryTable struct {
 	uniques  [][]byte
 	shards   [shardCount]memoryShard
 	size     atomic.Int64
-	wasteful atomic.Bool // a shard asks for everything to be packed
+	wasteful atomic.Bool // a shard requests everything to be packed
 }
 
 // memoryShard holds the rows that were created under its lock, in ascending
@@ -69,13 +69,13 @@ type memoryRow struct {
 	Row
 	shape *Shape // the names of its members, nil: not known
 	keyAt uint32 // where the key in the first unique field begins, 0: there is none
-	owned bool   // data lies in an arena
+	owned bool   // data is in an arena
 }
 
-// rowRef says where a row is: the shard, and its number there.
+// rowRef locates a row: the shard, and its number there.
 type rowRef uint32
 
-const rowsPerShard = 1 << 26 // what a rowRef can tell apart
+const rowsPerShard = 1 << 26 // what a rowRef can distinguish
 
 func newMemoryStore() *memoryStore {
 	return &memoryStore{seed: maphash.MakeSeed(), tables: map[string]*memoryTable{}}
@@ -122,7 +122,7 @@ func (m *memoryStore) Scan(name string, after int64, limit int) ([]Row, int, err
 }
 
 // each gives the rows with an id above after in ascending order of id, until fn
-// says false; gate is held.
+// returns false; gate is held.
 func (t *memoryTable) each(after int64, fn func(r *memoryRow) bool) {
 	type cursor struct {
 		shard *memoryShard
@@ -191,7 +191,7 @@ func (m *memoryStore) table(want *Table) *memoryTable {
 	return t
 }
 
-// reindex builds rows and indexes anew, which also gives back what removed and
+// reindex rebuilds rows and indexes, which also gives back what removed and
 // replaced rows have left; gate is held.
 func (t *memoryTable) reindex(m *memoryStore, uniques [][]byte) {
 	var all []memoryRow
@@ -253,7 +253,7 @@ type memoryUnit struct {
 	rows memoryRows // of the shard that is locked, reused
 	done bool
 
-	want *Table // the table of the record before, and what it is here
+	want *Table // the table of the record before, and its counterpart here
 	have *memoryTable
 }
 

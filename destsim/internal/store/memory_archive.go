@@ -39,7 +39,7 @@ func (m *memoryStore) Dump(fixed func(lastID int64), each func(table string, r R
 	return nil
 }
 
-// memoryStage builds the tables of another content beside those in use.
+// memoryStage builds the tables of another content while the present ones are in use.
 type memoryStage struct {
 	m      *memoryStore
 	tables map[string]*memoryTable

@@ -7,8 +7,7 @@ import (
 )
 
 // arena keeps the data of rows in pieces of up to 64 KiB, which cost a garbage
-// collector little. What replaced rows leave is given back when the table is
-// packed.
+// collector little. Packing the table frees the space of replaced rows.
 type arena struct {
 	piece []byte // free at its end
 	given int    // bytes in use and abandoned ones

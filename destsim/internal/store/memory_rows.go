@@ -158,7 +158,7 @@ func (t *memoryTable) link(m *memoryStore, r *memoryRow) {
 	}
 }
 
-// place notes where the first key stands in the data.
+// place stores the place of the first key in the data.
 func (r *memoryRow) place(t *memoryTable) {
 	r.keyAt = 0
 	if len(t.uniques) > 0 {

@@ -113,7 +113,7 @@ func putOne(rows Rows, key, data []byte) error {
 }
 
 // TestRowsOutsideTheLock: a caller that needs more than one key must lock the
-// whole table, and is told so.
+// whole table, and gets an error otherwise.
 func TestRowsOutsideTheLock(t *testing.T) {
 	contact := &Table{Name: "contact", Uniques: [][]byte{Quote("email")}}
 	u, err := newMemoryStore().Begin()

@@ -8,11 +8,10 @@ type Upserter interface {
 	// Shape gives the shape of records with these quoted names in this order; nil:
 	// they have to go by With.
 	Shape(names [][]byte) *Shape
-	// Upsert does to a table with one unique field what the list says and fills
-	// the verdicts. Records of one key are taken in their order, and so are ids
-	// given. After a Other no later record of its key has been stored, and
-	// none at all was created.
-	// Nothing of the list is kept.
+	// Upsert applies the list to a table with one unique field and fills the
+	// verdicts. Records of one key are taken in their order, and so are ids
+	// given. After a Other no later record of its key has been stored, and none
+	// at all was created. Nothing of the list is kept.
 	Upsert(t *Table, list []Upsert)
 }
 
@@ -21,15 +20,15 @@ type Upserter interface {
 type Upsert struct {
 	Shape *Shape
 	Data  []byte // the whole record
-	Key   []byte // the value of the unique field, which stands at data[keyAt]
+	Key   []byte // the value of the unique field, at data[keyAt]
 	KeyAt int
 	// Whether a record may be created, and one that is there be changed.
 	Create, Change bool
 	Verdict        Verdict
 	Record         int32 // its number in the batch
 
-	// What the store notes down: the hash of the key, the next record of the same
-	// shard, how many rows may be meant, and the first of them.
+	// Notes of the store: the hash of the key, the next record of the same shard,
+	// how many rows may be meant, and the first of them.
 	hash uint64
 	next int32
 	rows int32
@@ -57,7 +56,7 @@ func (u *memoryUnit) Upsert(want *Table, list []Upsert) {
 	defer t.gate.RUnlock()
 	if len(t.uniques) != 1 || !bytes.Equal(t.uniques[0], want.Uniques[0]) {
 		for i := range list {
-			list[i].Verdict = Other // which indexes the table anew
+			list[i].Verdict = Other // which indexes the table again
 		}
 		return
 	}
@@ -76,8 +75,8 @@ func (u *memoryUnit) Upsert(want *Table, list []Upsert) {
 	if !missing {
 		return
 	}
-	// What was not there is created in the order of the batch, by which ids are
-	// given; so nothing is created before a record that goes the other way.
+	// New records are created in the order of the batch, which determines ids;
+	// so nothing is created before a record that goes the other way.
 	other := false
 	for i := range list {
 		q := &list[i]
@@ -174,7 +173,7 @@ func (t *memoryTable) change(s *memoryShard, q *Upsert, place bool) Verdict {
 	case !q.Change:
 		return Present
 	case have.shape != q.Shape && !q.Shape.fits(have.Data):
-		return Other // what q does not name has to stay
+		return Other // members that q does not name have to stay
 	}
 	have.replace(t, s, q, place)
 	return Stored

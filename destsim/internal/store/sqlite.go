@@ -57,8 +57,8 @@ func ownFile(file string) error {
 	return f.Close()
 }
 
-// open opens the file and creates what is missing in it. A file of another program stays
-// as it is.
+// open opens the file and creates missing tables. A file of another program stays as it
+// is.
 func (s *sqliteStore) open() error {
 	if err := ownFile(s.file); err != nil {
 		return err
@@ -145,7 +145,7 @@ func rowsTo(row func(*sqlite.Stmt), args ...any) *sqlitex.ExecOptions {
 	}}
 }
 
-// Scan sees what is committed.
+// Scan sees committed rows.
 func (s *sqliteStore) Scan(name string, after int64, limit int) ([]Row, int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -216,11 +216,11 @@ func (u *sqliteUnit) Commit() error {
 	return nil
 }
 
-// Rollback has no one to tell an error to: a transaction that cannot be rolled
-// back was rolled back by SQLite itself.
+// Rollback has no one to report an error to: a transaction that cannot be
+// rolled back was rolled back by SQLite itself.
 func (u *sqliteUnit) Rollback() { _ = u.finish("ROLLBACK") }
 
-// With needs no lock of its own: the unit is the only one that runs.
+// With needs no separate lock: the unit is the only one that runs.
 func (u *sqliteUnit) With(t *Table, _, _ []byte, fn func(Rows) error) error {
 	if u.done {
 		return ErrClosed
@@ -231,7 +231,7 @@ func (u *sqliteUnit) With(t *Table, _, _ []byte, fn func(Rows) error) error {
 	return fn(sqliteRows{u.s, t})
 }
 
-// index builds the keys of a table anew when its unique fields have changed
+// index rebuilds the keys of a table when its unique fields have changed
 // since they were written.
 func (u *sqliteUnit) index(t *Table) error {
 	want := bytes.Join(t.Uniques, []byte{0})

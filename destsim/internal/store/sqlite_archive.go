@@ -30,8 +30,8 @@ func (s *sqliteStore) second() (*sqlite.Conn, error) {
 	return conn, nil
 }
 
-// Dump reads on a connection of its own, in one transaction: SQLite keeps what
-// it sees apart from what batches write meanwhile.
+// Dump reads on its own connection, in one transaction: SQLite isolates it
+// from writes of batches meanwhile.
 func (s *sqliteStore) Dump(fixed func(lastID int64), each func(table string, r Row) error) (err error) {
 	conn, err := s.cutAt(fixed)
 	if err != nil {
@@ -104,7 +104,7 @@ func (st *sqliteStage) Put(name string, r Row) error {
 // Commit moves everything in one transaction. The index is built by the first
 // batch, which knows the unique fields.
 func (st *sqliteStage) Commit(lastID int64) (err error) {
-	defer func() { err = errors.Join(err, st.close()) }() // rolls back what is not committed
+	defer func() { err = errors.Join(err, st.close()) }() // rolls back uncommitted changes
 	st.s.mu.Lock()
 	defer st.s.mu.Unlock()
 	if st.s.conn == nil {

@@ -99,7 +99,7 @@ func lookInto(file string) (id int64, table string, err error) {
 }
 
 // openUntouched opens a file for reading. Without a log the file is all there is, and SQLite
-// must make no log beside it, as it does for readers too.
+// must make no log file, as it does for readers too.
 func openUntouched(file string) (*sqlite.Conn, error) {
 	if info, err := os.Stat(file + "-wal"); err == nil && info.Size() > 0 {
 		return handles.Open(file, sqlite.OpenReadOnly)

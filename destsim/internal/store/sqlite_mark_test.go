@@ -23,7 +23,7 @@ func made(t *testing.T, flags sqlite.OpenFlags, script string) string {
 	return file
 }
 
-// TestSQLiteOfOthersIsRefused: not a byte of it changes, and no file appears beside it.
+// TestSQLiteOfOthersIsRefused: not a byte of it changes, and no file appears next to it.
 func TestSQLiteOfOthersIsRefused(t *testing.T) {
 	text := filepath.Join(t.TempDir(), "a.txt")
 	require.NoError(t, os.WriteFile(text, []byte("some notes"), 0o600))

@@ -1,6 +1,6 @@
 // Package store keeps the records of a simulated destination: in memory or in a
-// SQLite file. What a record means, and which records are refused, is decided by
-// the caller within the lock of a key.
+// SQLite file. The meaning of a record, and which records are refused, are
+// decided by the caller within the lock of a key.
 package store
 
 import "strings"
@@ -29,7 +29,7 @@ type Stage interface {
 	Put(table string, r Row) error
 	// Commit replaces everything in the store; a failure changes nothing.
 	Commit(lastID int64) error
-	// Discard frees what was staged; after Commit it does nothing.
+	// Discard frees the staged content; after Commit it does nothing.
 	Discard()
 }
 

@@ -17,7 +17,7 @@ func nextMember(data []byte, i int) (name, value int) {
 	return name, value
 }
 
-// EachMember walks a row's data; name is quoted. It stops when fn says false.
+// EachMember walks a row's data; name is quoted. It stops when fn returns false.
 func EachMember(data []byte, fn func(name, value []byte) bool) {
 	for i := 1; i < len(data)-1; {
 		end, after := nextMember(data, i)
@@ -37,7 +37,7 @@ func Member(data, quoted []byte) ([]byte, bool) {
 	return data[start:end:end], true
 }
 
-// memberAt tells where that value stands.
+// memberAt locates that value.
 func memberAt(data, quoted []byte) (start, end int, ok bool) {
 	for i := 1; i < len(data)-1; {
 		end, after := nextMember(data, i)

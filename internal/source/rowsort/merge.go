@@ -130,8 +130,8 @@ func (m *merge) sink(i int) {
 	}
 }
 
-// Next implements Rows. The head moves at the next call, since the row that was
-// given out lies in its buffer.
+// Next implements Rows. The head moves at the next call, since the returned row
+// is in its buffer.
 func (m *merge) Next() ([][]byte, error) {
 	if m.moved {
 		m.moved = false
@@ -180,7 +180,7 @@ func Wait(ctx context.Context) func() error {
 	return func() error { return nil }
 }
 
-// waiting is a reading that can be told what to call before it takes a wide row.
+// waiting is a reading with a callback before it takes a wide row.
 type waiting interface{ BeforeWide(wait func() error) }
 
 // sortTurn is held by the sort that takes a wide row to disk, one at a time in the

@@ -1,8 +1,8 @@
 // Package rowsort sorts rows by the bytes of some of their cells: in memory, and in
-// sorted runs on disk where they do not fit. It says which rows are wide, and has those
-// that read such rows take turns.
+// sorted runs on disk where they do not fit. It defines which rows are wide, and makes
+// their readers take turns.
 //
-// It leaves to its callers what rows are and what is done with them.
+// It leaves the meaning and use of rows to its callers.
 package rowsort
 
 import (
@@ -20,8 +20,8 @@ import (
 	"sync/atomic"
 )
 
-// sortMemory is how much of the rows is sorted at once; what is more goes to
-// disk in sorted runs. It is the bulk of what a sorted read needs in memory.
+// sortMemory is how much of the rows is sorted at once; more goes to disk in
+// sorted runs. It is the bulk of a sorted read's memory.
 const sortMemory = 12 << 20
 
 // Sorts that run at once in a process share allSorts; each has leastSort.
@@ -70,9 +70,9 @@ type run struct{ start, size int64 }
 
 // Sort reads all rows and hands them out in ascending order of some of their
 // cells, given by their places, each compared by its bytes; of equal ones the
-// earlier row stays first. What does not fit into a few megabytes goes to a
-// nameless file in scratch; "" is the system's folder for temporary files. It
-// closes rows, also when it fails.
+// earlier row stays first. Rows beyond a few megabytes go to a nameless file
+// in scratch; "" is the system's folder for temporary files. It closes rows,
+// also when it fails.
 func Sort(ctx context.Context, rows Rows, order []int, scratch string) (Rows, error) {
 	defer rows.Close()
 	sorting.Add(1)
@@ -80,8 +80,8 @@ func Sort(ctx context.Context, rows Rows, order []int, scratch string) (Rows, er
 	return sortLimited(ctx, rows, order, scratch, sortMemory)
 }
 
-// sortLimited sorts within limit bytes of memory; what does not fit goes to a
-// file in runs, which are merged.
+// sortLimited sorts within limit bytes of memory; the rest goes to a file in
+// runs, which are merged.
 func sortLimited(ctx context.Context, rows Rows, order []int, scratch string, limit int) (_ Rows, err error) {
 	s := &sorter{limit: limit, scratch: scratch}
 	defer func() {
@@ -157,7 +157,7 @@ func (s *sorter) arrange(order []int, width int) {
 	}
 }
 
-// add keeps a row, and spills what is there when it does not fit.
+// add keeps a row, and spills the others when it does not fit.
 func (s *sorter) add(values [][]byte) error {
 	size := 0
 	for _, v := range values {
@@ -212,8 +212,8 @@ func (s *sorter) addWide(values [][]byte) error {
 	return s.close(w, start)
 }
 
-// sortArena sorts what is in memory; of equal keys the earlier row stays first,
-// so that the same rows always come the same way.
+// sortArena sorts the rows in memory; of equal keys the earlier row stays
+// first, so that the same rows always come the same way.
 func (s *sorter) sortArena() {
 	slices.SortFunc(s.entries, func(a, b entry) int {
 		if a.prefix != b.prefix {

@@ -16,7 +16,7 @@ import (
 	"github.com/destkit/destkit/internal/source/internal/cell"
 )
 
-// listed hands out rows from memory, in memory of its own that it reuses.
+// listed hands out rows from memory, in its own memory that it reuses.
 type listed struct {
 	rows   [][][]byte
 	at     int
@@ -36,7 +36,7 @@ func (l *listed) Next() ([][]byte, error) {
 	}
 	for _, cell := range l.buf {
 		for i := range cell {
-			cell[i] = '#' // what was handed out is not valid any more
+			cell[i] = '#' // earlier cells are not valid any more
 		}
 	}
 	l.buf = l.buf[:0]

@@ -103,7 +103,7 @@ func (b *Tab) Open(path string) {
 	b.Do(chromedp.Navigate(b.Root+path), chromedp.WaitReady("main"))
 }
 
-// Until waits for an expression to hold. While another page loads it cannot be asked.
+// Until waits for an expression to hold. While another page loads it cannot be evaluated.
 func (b *Tab) Until(expression string) bool {
 	for b.ctx.Err() == nil {
 		holds := false
@@ -115,7 +115,7 @@ func (b *Tab) Until(expression string) bool {
 	return false
 }
 
-// Sees waits until the page says something.
+// Sees waits until the page shows a text.
 func (b *Tab) Sees(text string) {
 	b.t.Helper()
 	quoted, err := json.Marshal(text)
@@ -174,5 +174,5 @@ func (b *Tab) Look(name string) {
 	b.Do(emulation.SetDeviceMetricsOverride(1280, 900, 1, false))
 }
 
-// awaitPromise lets an evaluation wait for what it begins.
+// awaitPromise lets an evaluation wait for its promise.
 func awaitPromise(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }

@@ -16,7 +16,7 @@ import (
 // Op is what SQLite does with a file.
 type Op int
 
-// What can fail.
+// Operations that can fail.
 const (
 	Sync Op = iota
 	Write
@@ -31,7 +31,7 @@ const (
 	WriteFails  = int32(lib.SQLITE_IOERR_WRITE)
 	ReadFails   = int32(lib.SQLITE_IOERR_READ)
 	NoRoom      = int32(lib.SQLITE_FULL)
-	NoRoomIndex = int32(lib.SQLITE_IOERR_SHMSIZE) // what a full disk is to Share
+	NoRoomIndex = int32(lib.SQLITE_IOERR_SHMSIZE) // the full-disk error of Share
 	shortWrites = 2                               // a short write gets as much of its bytes to the disk: one half
 )
 
@@ -115,15 +115,14 @@ func (d *Disk) Met() int {
 	return d.met
 }
 
-// PowerLost copies the folder as it is after the power is lost now: of the databases in it
-// what was synced, of all other files what is there.
+// PowerLost copies the folder as it is after the power is lost now: synced data of the
+// databases in it, and present data of all other files.
 func (d *Disk) PowerLost(to string) error {
 	return d.copied(to, func(f *file, path string) error { return os.WriteFile(path, f.durable, 0o600) })
 }
 
 // Killed copies the folder as it is after the process is killed now, onto a disk of the
-// same state: all that was written is there, and what was not synced or could not be is
-// not durable.
+// same state: all that was written is there, and unsynced data is not durable.
 func (d *Disk) Killed(t testing.TB, to string) *Disk {
 	t.Helper()
 	after := Under(t, to)
@@ -197,7 +196,7 @@ func (d *Disk) fails(op Op, path string) (Fault, bool) {
 }
 
 // opened gives the file behind a path. One that was renamed, or closed and opened again,
-// is the same; what others have written meanwhile counts as durable.
+// is the same; writes of others meanwhile count as durable.
 func (d *Disk) opened(path string) (*file, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -241,7 +240,7 @@ func (c change) apply(text []byte) []byte {
 	return text
 }
 
-// synced ends what is pending: it is durable, or after a failure it never will be.
+// synced ends the pending writes: they are durable, or after a failure never will be.
 func (f *file) synced(ok bool) {
 	if ok {
 		for _, c := range f.pending {

@@ -70,8 +70,8 @@ func TestFaults(t *testing.T) {
 	require.Equal(t, 0, rows(t, dir))
 }
 
-// TestPowerLost: what was synced is there, and what a failed sync was to write is not,
-// even after a sync that succeeds.
+// TestPowerLost: synced data is there, and data of a failed sync is not, even after a
+// sync that succeeds.
 func TestPowerLost(t *testing.T) {
 	dir := t.TempDir()
 	disk := Under(t, dir)

@@ -1,5 +1,5 @@
-// Package pace says when requests are due, and hands them to the connections that are
-// free by then. Connections, requests and what is measured of them it leaves to the
+// Package pace decides when requests are due, and hands them to the connections that
+// are free by then. It leaves connections, requests and measurements to the
 // generator.
 package pace
 
@@ -16,9 +16,9 @@ import (
 // becomes free while something is due does not wait for it: where the processors
 // are full, it would wake late as well.
 //
-// What could not be sent on time is sent as soon as a connection is free, but no
-// faster than catchUp times the rate that is asked for: a generator that
-// empties its backlog at once would measure its own burst.
+// Late requests are sent as soon as a connection is free, but no faster than
+// catchUp times the requested rate: a generator that empties its backlog at once
+// would measure its own burst.
 type Pacer struct {
 	clock   Clock
 	plan    *Schedule
@@ -47,13 +47,13 @@ type Pacer struct {
 	turn    sync.Mutex   // to release; it guards plan and what follows
 	at      int64        // when the next request is due
 	allowed int64        // from when on it may be sent
-	looked  int64        // of the last look at what was due
-	shift   int64        // of the schedule, since it began anew
+	looked  int64        // of the last look at due requests
+	shift   int64        // of the schedule, since it started again
 	gap     int64        // between the last two requests that were due
 	next    atomic.Int64 // before this moment there is nothing to release
 }
 
-// ringSize bounds what is released and not taken; a power of two.
+// ringSize bounds the requests that are released and not taken; a power of two.
 const ringSize = 1 << 12
 
 // tick is the pacer's shortest sleep: waking for every single request would
@@ -61,8 +61,8 @@ const ringSize = 1 << 12
 const tick = int64(50 * time.Microsecond)
 
 // leeway is by how much the pacer itself may be late without any distance being
-// kept, beside the time since it last looked, up to oversleep: processors are
-// shared, and it may wake less often than it wants to.
+// kept, in addition to the time since it last looked, up to oversleep:
+// processors are shared, and it may wake less often than it wants to.
 const (
 	leeway    = int64(time.Millisecond)
 	oversleep = int64(20 * time.Millisecond)
@@ -114,7 +114,7 @@ func (p *Pacer) Run(stop *atomic.Bool) {
 		runtime.Gosched() // those who were woken run first, on this processor too
 		now = p.clock.Now() - p.Began
 		if late := now - at; late > leeway && p.waiting() == 0 {
-			// The connections take what is late as they become free (help), and it takes
+			// The connections take late requests as they become free (help), and it takes
 			// about as long as it is late to make it up: until then no worker waits here. A
 			// precise sleep would keep a processor from them.
 			time.Sleep(time.Duration(min(late, longestSleep)))
@@ -124,13 +124,13 @@ func (p *Pacer) Run(stop *atomic.Bool) {
 	}
 }
 
-// over tells that nothing will be released any more; turn is held.
+// over reports that nothing will be released any more; turn is held.
 func (p *Pacer) over() bool {
 	return p.at >= p.Until || p.Most > 0 && p.released.Load() >= p.Most
 }
 
-// release releases what is due, room requests at most, and calls wake for each;
-// turn is held.
+// release releases due requests, room at most, and calls wake for each; turn is
+// held.
 func (p *Pacer) release(now, room int64, wake func()) {
 	if p.paused > 0 {
 		p.next.Store(never)
@@ -193,8 +193,8 @@ func (p *Pacer) Pause() {
 	}
 }
 
-// resume goes on at a moment from the start: what was due in between is left out, as if
-// the time had stood still. turn is held.
+// resume goes on at a moment from the start: requests due in between are left out, as
+// if the time had stood still. turn is held.
 func (p *Pacer) resume(now int64) {
 	if p.paused == 0 {
 		return
@@ -221,7 +221,7 @@ func (p *Pacer) pausing() bool {
 	return p.paused > 0
 }
 
-// AskedAt is the rate that is asked for at a moment from the start.
+// AskedAt is the requested rate at a moment from the start.
 func (p *Pacer) AskedAt(stages *Schedule, ns int64) float64 {
 	p.turn.Lock()
 	defer p.turn.Unlock()
@@ -305,10 +305,10 @@ func (p *Pacer) end() {
 	}
 }
 
-// Take gives the intended time of the next request on the clock; waited says
-// that a connection was free before the request was due. It blocks until there
-// is one, and ok is false when there will be none. wake is the connection's own, with
-// room for one.
+// Take gives the intended time of the next request on the clock; waited means that a
+// connection was free before the request was due. It blocks until there is one, and
+// ok is false when there will be none. wake is the connection's own, with room for
+// one.
 func (p *Pacer) Take(wake chan struct{}) (intended int64, waited, ok bool) {
 	for {
 		taken := p.taken.Load()

@@ -169,7 +169,7 @@ func TestPacerTakesANewLimit(t *testing.T) {
 	require.InDelta(t, 300, p.released.Load(), 5)
 }
 
-// What was never sent is counted without going through it.
+// Unsent requests are counted without a loop over them.
 func TestUnsentIsCountedAtOnce(t *testing.T) {
 	stages := [][]Stage{
 		constant(1000), {{time.Second, 0, 700}, {time.Second / 2, 30, 30}, {time.Second, 900, 0}}, {{time.Second, 3, 0.1}, {time.Second, 0, 0}, {time.Second, 0.3, 7}}, nil,
@@ -193,7 +193,7 @@ func TestUnsentIsCountedAtOnce(t *testing.T) {
 	require.EqualValues(t, 11e6*(30*24*time.Hour).Seconds(), month.Unsent(int64(30*24*time.Hour)))
 }
 
-// TestAPauseIsNotMadeUpFor: what was due while the load stood still is left out.
+// TestAPauseIsNotMadeUpFor: requests due during the pause are left out.
 func TestAPauseIsNotMadeUpFor(t *testing.T) {
 	c := NewClock()
 	p := New(c, NewSchedule(constant(1000), Burst{}), 4, 0)

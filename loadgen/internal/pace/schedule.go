@@ -57,7 +57,7 @@ func (s *Schedule) next() int64 {
 }
 
 // skip leaves out requests that are due before a moment, in nanoseconds, all but a
-// few, and tells how many: a reader cannot count a day of them one by one.
+// few, and returns how many: a reader cannot count a day of them one by one.
 func (s *Schedule) skip(before int64) (n int64) {
 	const few = 3 // of which the last figure of a float may be wrong
 	if due := math.Floor(s.due(before)) - few; due > s.n {
@@ -155,7 +155,7 @@ func constant(rate float64) []Stage {
 	return []Stage{{Duration: time.Second, From: rate, To: rate}}
 }
 
-// MeanRate is the mean of the requests per second that a schedule asks for.
+// MeanRate is the mean of the requests per second of a schedule.
 func MeanRate(stages []Stage, burst Burst, duration time.Duration) float64 {
 	if duration == 0 {
 		for _, st := range stages {

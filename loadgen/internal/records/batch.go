@@ -40,7 +40,7 @@ func NewShape(o Object, operation string, size int, as Sync) (*Shape, error) {
 }
 
 // IDDigits is the length of an id; the last idCounter digits count the requests
-// of a connection, those before tell the connection.
+// of a connection, those before identify the connection.
 const (
 	IDDigits  = 32
 	IDCounter = 12
@@ -60,7 +60,7 @@ type Batch struct {
 	idAt  int
 	marks []Mark // in the order of the records
 	keys  []span // the active identifier of each record, as it travels
-	// Where the digits stand in every key, the rest of which is the same; none in
+	// Where the digits are in every key, the rest of which is the same; none in
 	// keys that are otherwise. counted: now they are so many numbers in a row.
 	digits  span
 	counted bool
@@ -102,7 +102,7 @@ func (b *Batch) Fill(head []byte, rows []Row, id string) {
 }
 
 // findDigits looks whether the keys differ in the digits of one mark alone, which
-// stands at the same place in all of them.
+// is at the same place in all of them.
 func (b *Batch) findDigits() span {
 	if len(b.keys) == 0 || len(b.marks)%len(b.keys) != 0 {
 		return span{}
@@ -229,7 +229,7 @@ type State uint8
 const (
 	Acked   State = iota
 	Refused       // one result without success
-	Unknown       // no reply, or none that says what happened
+	Unknown       // no reply, or none that shows what happened
 )
 
 // Moved is a record of a batch whose key is not the next one after that before it.

@@ -10,7 +10,7 @@ import (
 	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
-// Verdict is what a reply says about the records of its batch.
+// Verdict is the result of a reply about the records of its batch.
 type Verdict struct {
 	Acknowledged int
 	Failed       int // records refused, without a result or with several
@@ -19,10 +19,10 @@ type Verdict struct {
 // Checker judges replies (spec 7.2): the envelope, the id, and one result with
 // success for every identifier that was sent. Nothing of it can be left out.
 //
-// Replies of one target have one form: what stands between its identifiers is
-// the same every time. A reply that was scanned whole teaches the form; the next
-// one is compared with it piece by piece and is then valid by construction. What
-// differs is scanned again, one entry or all of it.
+// Replies of one target have one form: the text between its identifiers is the
+// same every time. A reply that was scanned whole teaches the form; the next one
+// is compared with it piece by piece and is then valid by construction.
+// Differing parts are scanned again, one entry or all of it.
 type Checker struct {
 	Note   func(kind string, message, identifier []byte)
 	form   form
@@ -43,7 +43,7 @@ type Checker struct {
 	result  func(*codec.Entry) error
 }
 
-// places are where entries stand in a reply.
+// places are the places of entries in a reply.
 type places struct {
 	entries    int
 	first, end int // of all entries
@@ -59,8 +59,7 @@ type refusal struct {
 }
 
 // form is the text around the identifiers of a reply. head ends before the
-// first entry; id tells where the id stands in head, or in tail where it comes
-// last.
+// first entry; id is where the id is in head, or in tail where it comes last.
 type form struct {
 	known              bool
 	head, tail         []byte
@@ -81,7 +80,7 @@ func (c *Checker) Check(b *Batch, body []byte) (Verdict, error) {
 	return c.scan(b, body)
 }
 
-// same compares a reply with the form. It is not ok where only a scan can tell.
+// same compares a reply with the form. It is not ok where only a scan can decide.
 func (c *Checker) same(b *Batch, body []byte) (Verdict, bool) {
 	v, ok := c.compare(b, body)
 	if !ok {
@@ -130,11 +129,11 @@ func (c *Checker) compare(b *Batch, body []byte) (v Verdict, ok bool) {
 }
 
 // run counts the records from k on, the last one not among them, that are
-// acknowledged one after the other. What stands between two identifiers is one
+// acknowledged one after the other. The text between two identifiers is one
 // piece. It returns where the next entry begins.
 func (c *Checker) run(body []byte, i, k, last int) (good, at int) {
 	f := &c.form
-	opened := false // what comes before the identifier was compared already
+	opened := false // the text before the identifier was compared already
 	for ; k < last; k++ {
 		key := c.Batch.key(k)
 		at := i + len(f.before)
@@ -170,8 +169,8 @@ func (c *Checker) countedRun(body []byte, i, k, last int) (good, at int) {
 	return good, i
 }
 
-// one compares a single entry, or reads it: a refusal, mostly, that stands in
-// the middle of others. It returns where the entry ends.
+// one compares a single entry, or reads it: a refusal, mostly, in the middle
+// of others. It returns where the entry ends.
 func (c *Checker) one(v *Verdict, body []byte, i, k int) (end int, ok bool) {
 	f, key := &c.form, c.Batch.key(k)
 	at := i + len(f.before)
@@ -194,7 +193,7 @@ func (c *Checker) one(v *Verdict, body []byte, i, k int) (end int, ok bool) {
 }
 
 // hasID compares text with a piece of the form, in which the id of this request
-// stands at a place (-1: nowhere).
+// is at a place (-1: nowhere).
 func (b *Batch) hasID(text, piece []byte, at int) bool {
 	if len(text) < len(piece) {
 		return false

@@ -9,7 +9,7 @@ import (
 	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
-// add keeps where an entry stands.
+// add keeps the place of an entry.
 func (p *places) add(e *codec.Entry) {
 	switch p.entries {
 	case 0:
@@ -59,7 +59,7 @@ func (c *Checker) learn(body []byte) {
 	_, f.known = c.compare(c.Batch, body)
 }
 
-// Message is what the target says, or what is wrong.
+// Message is the target's message, or the problem.
 func Message(kind string, raw []byte) string {
 	switch kind {
 	case wire.KindMissing:

@@ -26,8 +26,8 @@ func newAnswered(t *testing.T, size int) *answered {
 	return a
 }
 
-// reply writes a reply in the form of some server. Each entry is a key with what
-// comes after it; K0, K1, … stand for the identifiers.
+// reply writes a reply in the form of some server. Each entry is a key with the
+// text after it; K0, K1, … replace the identifiers.
 func (a *answered) reply(format string) []byte {
 	for i := a.batch.Size() - 1; i >= 0; i-- {
 		format = strings.ReplaceAll(format, fmt.Sprintf("K%d", i), string(a.batch.key(i)))
@@ -159,7 +159,7 @@ func TestEveryRecordHasOneResult(t *testing.T) {
 }
 
 // TestAFormHoldsNoIdentifier: an entry that repeats its identifier elsewhere is
-// another one every time, and what was once right must not be expected again.
+// another one every time, and its text must not become part of the form.
 func TestAFormHoldsNoIdentifier(t *testing.T) {
 	a := newAnswered(t, 1)
 	format := `{"jsonrpc":"2.0","id":ID,"result":{"record_results":[{"label":K0,"identifier":K0,"success":true}]}}`
@@ -202,7 +202,7 @@ func TestCheckingAllocatesNothing(t *testing.T) {
 }
 
 // TestEveryByteOfAReplyCounts: with each byte changed in turn a checker that
-// compares with the form says the same as one that scans.
+// compares with the form reports the same as one that scans.
 func TestEveryByteOfAReplyCounts(t *testing.T) {
 	for name, spoil := range map[string]func(*Batch){
 		"counted": func(*Batch) {}, // over a carry or two

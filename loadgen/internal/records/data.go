@@ -36,9 +36,9 @@ const (
 	mostBytes = 1 << 30
 )
 
-// ReadFile reads a file whose extension names its format, most records at most.
-// A line that cannot be read is a mistake of the caller, with its number: half a file is
-// not the work that was asked for.
+// ReadFile reads a file whose extension names its format, most records at most. A line
+// that cannot be read is a mistake of the caller, with its number: half a file is not
+// the requested work.
 func ReadFile(ctx context.Context, path string, most int) (*File, error) {
 	typ, ok := formats[strings.TrimPrefix(strings.ToLower(filepath.Ext(path)), ".")]
 	if !ok {

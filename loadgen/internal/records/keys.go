@@ -85,7 +85,7 @@ func (k Keys) Text(n int64) string {
 	return strings.Replace(k.Template, "{n}", fmt.Sprintf("%0*d", KeyDigits, n), 1)
 }
 
-// Mark is a place in a text where the digits of a key stand.
+// Mark is the place of a key's digits in a text.
 type Mark struct {
 	At, Width int
 	Base      int64 // added to the number of the key

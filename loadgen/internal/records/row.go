@@ -68,8 +68,8 @@ type Maker struct {
 }
 
 // Row makes one record: the identifier, then every other field that may be
-// written. Other fields that are identifiers get keys of their own number, so
-// they are unique as well.
+// written. Other identifier fields get keys from their own number, so they
+// are unique as well.
 func (m *Maker) Row() Row {
 	var r Row
 	active := m.Object.Identifier

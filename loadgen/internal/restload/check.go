@@ -14,7 +14,7 @@ type envelope struct {
 	Status, Pagination, Data json.RawMessage
 }
 
-// pagination is where a list stands, as it travels.
+// pagination is the position in a list, as it travels.
 type pagination struct {
 	Total   *int64          `json:"total_records"`
 	PerPage *int64          `json:"per_page"`
@@ -24,7 +24,7 @@ type pagination struct {
 	Last    *int64          `json:"last_page"`
 }
 
-// Item is what is read of a sync, a run or any item of a list.
+// Item holds the fields read of a sync, a run or any item of a list.
 type Item struct {
 	ID, sync int64 // sync: -1 without one
 	status   string
@@ -94,8 +94,8 @@ func decodeItem(data json.RawMessage) (Item, error) {
 	return item, nil
 }
 
-// DecodePage reads a page of a list and checks that its numbers fit each other and what
-// was asked for.
+// DecodePage reads a page of a list and checks that its numbers fit each other and the
+// request.
 func DecodePage(body []byte, page int64, perPage int) (*ListPage, error) {
 	e, err := open(body)
 	if err != nil {
@@ -155,7 +155,7 @@ func pageNumber(text json.RawMessage) (n int64, ok bool) {
 type walk struct {
 	seen   map[int64]bool
 	total  int64
-	shrunk bool // something was deleted meanwhile: what is missing cannot be told
+	shrunk bool // something was deleted meanwhile: what is missing is unknown
 }
 
 // add takes a page and checks the whole list behind the last one.
@@ -207,8 +207,8 @@ func decodeRun(body []byte, id, sync int64) (Item, error) {
 	return run, err
 }
 
-// check looks whether a run is the one that was asked for, -1: any, and in a state that
-// the service documents.
+// check looks whether a run is the requested one, -1: any, and in a state that the
+// service documents.
 func (r Item) check(id, sync int64) error {
 	switch {
 	case id >= 0 && r.ID != id:

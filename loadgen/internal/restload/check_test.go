@@ -8,7 +8,7 @@ import (
 	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
-// TestServiceWalks: what only the whole list shows.
+// TestServiceWalks: problems that only the whole list shows.
 func TestServiceWalks(t *testing.T) {
 	page := func(total, next int64, ids ...int64) *ListPage {
 		p := &ListPage{total: total, Next: next}

@@ -12,20 +12,20 @@ type Call struct {
 	Kind   Kind
 	Method string
 	Path   string // behind the base, with its query
-	// Again: the client has asked for the same before, and waits in between.
+	// Again: the client has sent the same request before, and waits in between.
 	Again bool
 }
 
 // Scenario is what one client does: one call after the other.
 type Scenario interface {
-	// Next is what to ask; ok is false where there is nothing. settle: only what ends
-	// what has begun.
+	// Next is the next call; ok is false where there is none. settle: only calls that
+	// end what was started.
 	Next(settle bool) (c Call, ok bool)
 	// Took checks the body of a reply with status 200; the error is a *Failure.
 	Took(c Call, body []byte) error
-	// Lost is told of a call without a good reply.
+	// Lost gets a call without a good reply.
 	Lost(c Call)
-	// Open reports whether something has begun that has not ended.
+	// Open reports whether something was started that has not ended.
 	Open() bool
 }
 
@@ -46,7 +46,7 @@ func PagePath(path string, page int64, perPage int, order string) string {
 }
 
 // listing walks lists from their first page to their last. The oldest come first, so
-// that what is created meanwhile comes at the end.
+// that new items come at the end.
 type listing struct {
 	work *Work
 	at   int // the list
@@ -85,7 +85,7 @@ func (l *listing) Lost(Call) { l.page, l.at = 0, (l.at+1)%len(l.work.Walks) }
 
 func (l *listing) Open() bool { return false }
 
-// polling asks for syncs and their latest runs, as monitors do.
+// polling fetches syncs and their latest runs, as monitors do.
 type polling struct {
 	work  *Work
 	at    int   // the sync

@@ -1,6 +1,6 @@
-// Package restload is what clients of the REST API of a service do under a load: which
-// calls follow each other, what their replies must be (spec 2.1, 8), and what became of
-// the runs that they started. Connections, times and the load itself it leaves to the
+// Package restload models the clients of the REST API of a service under a load: the
+// order of their calls, the rules of their replies (spec 2.1, 8), and the outcome of
+// the runs that they started. It leaves connections, times and the load itself to the
 // generator.
 package restload
 
@@ -23,7 +23,7 @@ import (
 // The scenarios of a load on the REST API of a service.
 const (
 	ScenarioList    = "list"    // every client walks lists, page by page
-	ScenarioPoll    = "poll"    // every client asks for syncs and their latest runs
+	ScenarioPoll    = "poll"    // every client fetches syncs and their latest runs
 	ScenarioTrigger = "trigger" // every client starts runs and polls each to its end
 )
 
@@ -53,16 +53,16 @@ type Options struct {
 	// Syncs by their id. Clients of the scenarios poll and trigger take turns with them;
 	// poll without any takes those of the workspace, at most 1,000.
 	Syncs []int64
-	// FullSync asks for runs that send every record.
+	// FullSync requests runs that send every record.
 	FullSync bool
-	// PollInterval is how long a client waits before it asks for the same run again, in a
+	// PollInterval is how long a client waits before it fetches the same run again, in a
 	// closed loop; 500 ms when 0.
 	PollInterval time.Duration
 	// RunTimeout is how long a run may take until it has ended; 10 minutes when 0.
 	RunTimeout time.Duration
 }
 
-// WithDefaults checks what is asked for.
+// WithDefaults checks the options.
 func (s Options) WithDefaults(write bool) (Options, error) {
 	switch s.Scenario {
 	case ScenarioList, ScenarioPoll:
@@ -137,11 +137,11 @@ func listNames() []string { return slices.Sorted(maps.Keys(lists)) }
 type Work struct {
 	Options
 	Walks []List
-	Calls []string // what is asked, by Kind: method and path without ids
+	Calls []string // the calls, by Kind: method and path without ids
 	Found *Found
 }
 
-// NewWork prepares what is asked for; Plan adds the lists.
+// NewWork prepares the requested work; Plan adds the lists.
 func NewWork(o Options) *Work {
 	return &Work{Options: o, Calls: callsOf[o.Scenario], Found: newFound()}
 }
@@ -165,7 +165,7 @@ func (w *Work) addList(path, name string) {
 	w.Walks = append(w.Walks, List{path, Kind(at)})
 }
 
-// Plan adds the lists that are asked for.
+// Plan adds the requested lists.
 func (w *Work) Plan() {
 	for _, name := range w.Lists {
 		if path := lists[name]; path != "" {

@@ -14,7 +14,7 @@ import (
 	"github.com/destkit/destkit/internal/quantity"
 )
 
-// readBody reads what the head announces. What it returns is a part of l.in.
+// readBody reads what the head announces. The result is a part of l.in.
 func (l *Link) readBody(h head) ([]byte, error) {
 	most := l.end.Transport.MaxReply
 	switch {
@@ -28,7 +28,7 @@ func (l *Link) readBody(h head) ([]byte, error) {
 		return nil, tooLarge(most)
 	}
 	from, size := l.r, int(h.length)
-	// What is announced may be a lie: room grows with what has come.
+	// The announced length may be false: room grows with the received bytes.
 	for l.w-from < size {
 		if err := l.fill(min(size-(l.w-from), 1<<20)); err != nil {
 			return nil, err
@@ -115,7 +115,7 @@ func (l *Link) readChunks(most int64) ([]byte, error) {
 }
 
 // chunkSize reads the line before a chunk. The bytes between keep and the line
-// are of no use any more, so an endless train of small chunks needs no room.
+// are no longer needed, so an endless train of small chunks needs no room.
 func (l *Link) chunkSize(keep int) (int64, error) {
 	if l.r-keep > 64<<10 {
 		l.w = keep + copy(l.in[keep:], l.in[l.r:l.w])
@@ -158,7 +158,7 @@ func decompress(encoding string, body []byte) (io.Reader, error) {
 	case "gzip", "x-gzip":
 		return gzip.NewReader(bytes.NewReader(body))
 	case "deflate":
-		// The name stands for zlib, and many servers send the bare stream.
+		// The name means zlib, and many servers send the bare stream.
 		if r, err := zlib.NewReader(bytes.NewReader(body)); err == nil {
 			return r, nil
 		}

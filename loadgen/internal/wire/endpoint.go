@@ -36,7 +36,7 @@ type Target struct {
 	Development string
 }
 
-// Transport says how the target is reached. The zero value is the client of
+// Transport sets how the target is reached. The zero value is the client of
 // this package: HTTP/1.1, connections kept.
 type Transport struct {
 	// Standard uses net/http instead; HTTP2 and Proxy need it and imply it.
@@ -83,7 +83,7 @@ func (t Transport) withDefaults() Transport {
 	return t
 }
 
-// Endpoint is a target that was looked at: what every connection needs.
+// Endpoint is a target that was looked at: the data that every connection needs.
 type Endpoint struct {
 	URL       *url.URL
 	address   string      // host:port
@@ -93,7 +93,7 @@ type Endpoint struct {
 	Header    http.Header // the same for net/http
 	host      string      // a Host header that replaces that of the URL
 	Transport Transport
-	Hidden    *foreign.Redactor // what is never shown
+	Hidden    *foreign.Redactor // secrets, never shown
 	memory    *memory           // of all connections
 	Shared    http.RoundTripper // of the standard client
 }
@@ -181,7 +181,7 @@ func (e *Endpoint) setHeaders(t Target) error {
 // Shown is the target as reports name it: no path, no query, no user.
 func (e *Endpoint) Shown() string { return e.URL.Scheme + "://" + e.URL.Host }
 
-// seed tells the redactor what of a target is secret: the token, the values of
+// seed gives the redactor the secrets of a target: the token, the values of
 // headers, and all of the URL beyond its host.
 func (e *Endpoint) seed(t Target) {
 	e.Hidden.Add(t.Token, "$DESTKIT_TOKEN")
@@ -194,7 +194,7 @@ func (e *Endpoint) seed(t Target) {
 	e.SeedURL(e.URL, "$DESTKIT_URL")
 }
 
-// SeedURL tells the redactor what of a URL is secret: all beyond its host. name is what
+// SeedURL gives the redactor the secrets of a URL: all beyond its host. name is what
 // messages call the URL.
 func (e *Endpoint) SeedURL(u *url.URL, name string) {
 	if u.User != nil {

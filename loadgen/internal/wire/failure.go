@@ -49,7 +49,7 @@ func Dial(err error) *Failure {
 	return Newf(KindConnect, "connect: %v", bare(err))
 }
 
-// What a URL with the wrong scheme meets.
+// Errors of a URL with the wrong scheme.
 const (
 	PlainPort = "plain http is spoken on this port, and the URL begins with https://: begin it with http://"
 	TLSPort   = "TLS is spoken on this port, and the URL begins with http://: begin it with https://"
@@ -76,8 +76,8 @@ func TLS(err error) *Failure {
 	return Newf(KindTLS, "TLS handshake: %v", bare(err))
 }
 
-// Call sorts an error of writing or reading; begun says that a part of
-// the reply was there.
+// Call sorts an error of writing or reading; begun means that a part
+// of the reply was there.
 func Call(err error, begun bool) *Failure {
 	switch {
 	case TimedOut(err):
@@ -115,19 +115,19 @@ type UsageError struct{ Message string }
 
 func (e *UsageError) Error() string { return e.Message }
 
-// Usagef makes one; what came from outside is made safe to show.
+// Usagef makes one; text from outside is made safe to show.
 func Usagef(format string, args ...any) error {
 	return &UsageError{Message: fmt.Sprintf(format, foreign.Args(args)...)}
 }
 
-// LongestMessage bounds a message in reports, and LongestQuote what a message repeats of
-// what came from outside, in characters.
+// LongestMessage bounds a message in reports, and LongestQuote quoted text from outside
+// in a message, in characters.
 const (
 	LongestMessage = 300
 	LongestQuote   = 80
 )
 
-// StatusText says what an answer without an envelope was. Where a redirect leads
+// StatusText describes an answer without an envelope. The target of a redirect
 // is not shown: it may hold a secret, and no batch is sent there.
 func StatusText(status int, body []byte) string {
 	text := fmt.Sprintf("HTTP status %d", status)
@@ -157,7 +157,7 @@ func FirstPart(text []byte) []byte {
 	return bytes.ToValidUTF8(text[:most], nil)
 }
 
-// The kinds of errors, as they stand in reports. The first group fails a whole
+// The kinds of errors, as reports have them. The first group fails a whole
 // request, the second single records of a batch.
 const (
 	KindDescriptors = "descriptors"     // no file descriptor is left
@@ -191,8 +191,8 @@ const (
 // without data (spec 2.1).
 const (
 	KindPagination    = "pagination"     // page, per_page, next_page, last_page or total_records are wrong
-	KindItem          = "item"           // not what was asked for, or without an id
-	KindItemRepeated  = "item_repeated"  // an item stands in a list twice
+	KindItem          = "item"           // not what was requested, or without an id
+	KindItemRepeated  = "item_repeated"  // an item occurs in a list twice
 	KindItemMissing   = "item_missing"   // a list ends with fewer items than it counts
 	KindRunState      = "run_state"      // a run has a state that cannot be
 	KindRunUnfinished = "run_unfinished" // a run has not ended in time

@@ -4,5 +4,5 @@ package wire
 
 import "net"
 
-// gone cannot be told here; a request on a closed connection is an error then.
+// gone is unknown here; a request on a closed connection is an error then.
 func gone(net.Conn) bool { return false }

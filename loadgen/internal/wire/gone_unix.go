@@ -7,9 +7,9 @@ import (
 	"syscall"
 )
 
-// gone reports whether the other side has closed an idle connection, without
-// waiting and without taking a byte. A request on it would be lost, and
-// that would be counted as an error of the target.
+// gone reports whether the peer has closed an idle connection, without
+// waiting and without taking a byte. A request on it would be lost, and that
+// would be counted as an error of the target.
 func gone(conn net.Conn) bool {
 	raw, ok := conn.(syscall.Conn)
 	if !ok {

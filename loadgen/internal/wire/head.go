@@ -71,7 +71,7 @@ func statusLine(line []byte) (status int, closing bool, err error) {
 	return status, line[7] == '0', nil
 }
 
-// field takes the few headers that matter, told apart by their length first.
+// field takes the few headers that matter, distinguished by their length first.
 func (h *head) field(name, value []byte) error {
 	switch {
 	case is(name, "content-length"):
@@ -135,7 +135,7 @@ func fieldLine(line []byte) (name, value []byte, err error) {
 	return name, value, nil
 }
 
-// fieldName tells the tokens of RFC 9110 section 5.6.2.
+// fieldName reports the tokens of RFC 9110 section 5.6.2.
 func fieldName(b []byte) bool {
 	for _, c := range b {
 		if c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' || c == '-' || c == '_' {

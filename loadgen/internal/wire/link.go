@@ -1,7 +1,7 @@
 // Package wire carries the calls of a load: endpoints that are ready to be called, and
 // connections to them that write a request at once and read its reply with as few calls
-// of the system as there can be, or by net/http. What is in a request, and what a reply
-// means, it leaves to the generator.
+// of the system as there can be, or by net/http. It leaves the content of requests and
+// the meaning of replies to the generator.
 package wire
 
 import (
@@ -30,21 +30,21 @@ type Link struct {
 	r, w int
 	// plain is what a reply was that came encoded.
 	plain []byte
-	// The heads of consecutive replies are mostly equal byte for byte; what was
-	// parsed once is compared then.
+	// The heads of consecutive replies are mostly equal byte for byte; a parsed
+	// head is compared then.
 	lastHead []byte
 	lastSays head
 
 	// open is the connection for another goroutine, which breaks it where a call
-	// takes too long; late says that it did.
+	// takes too long; late means that it did.
 	open atomic.Pointer[socket]
 	late atomic.Bool
 }
 
 const (
 	firstRoom = 4 << 10
-	// stale is how long a connection must have been idle before it is looked at
-	// whether the other side has closed it.
+	// stale is how long a connection must have been idle before a check whether
+	// the peer has closed it.
 	stale = int64(200 * time.Millisecond)
 )
 
@@ -216,7 +216,7 @@ func (l *Link) drop() {
 	l.r, l.w = 0, 0
 }
 
-// release gives large buffers back, after a call whose reply is of no use.
+// release gives large buffers back, after a call whose reply is not needed.
 func (l *Link) release() {
 	if len(l.in) > freeRoom {
 		l.end.memory.give(l.in)

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// FuzzReply puts any bytes to the reader of replies. What it calls a whole reply,
-// net/http must read in the same way, to the last byte.
+// FuzzReply puts any bytes to the reader of replies. A reply that it takes as
+// whole, net/http must read in the same way, to the last byte.
 func FuzzReply(f *testing.F) {
 	for _, seed := range []string{
 		"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}", "HTTP/1.0 200 OK\r\n\r\nabc", "HTTP/1.1 204 No Content\r\n\r\n",

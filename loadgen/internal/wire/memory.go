@@ -53,7 +53,7 @@ func (m *memory) grow(old []byte, held, need int) ([]byte, bool) {
 	return next, true
 }
 
-// give says that a buffer is not held any more.
+// give returns a buffer that is not held any more.
 func (m *memory) give(buf []byte) {
 	if n := beyondFree(len(buf)); n > 0 {
 		m.used.Add(-n)

@@ -16,15 +16,15 @@ import (
 // request goes out with the read of its reply, in one turn that waits before it
 // reads: a read right after a write is in vain, and costs a third of a request.
 //
-// A turn waits for what comes after its write. What came before is there as well
-// then, but it is not told of: a target that closes its side, or answers, before
-// it is asked. So the watch ends the blind part of a wait that lasts.
+// A turn waits for bytes after its write. Earlier ones are there as well then,
+// but is not reported: a target that closes its side, or answers, before the
+// request. So the watch ends the blind part of a wait that lasts.
 type socket struct {
 	net.Conn
 	raw  syscall.RawConn // nil: every read looks first
 	late *atomic.Bool    // of the link: the call has been broken
 
-	held    []byte // what TLS has written of a request
+	held    []byte // the part of a request that TLS has written
 	holding bool
 	out     []byte // goes out with the next read
 	failed  error  // of sending it; a target that refuses early answers all the same

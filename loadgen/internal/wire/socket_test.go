@@ -107,8 +107,7 @@ func sizes(yield func(int) bool) {
 	}
 }
 
-// TestTurnsLook: what has come before the request is not told of, and is read
-// all the same.
+// TestTurnsLook: data before the request is not reported, and is still read.
 func TestTurnsLook(t *testing.T) {
 	s, far := sockets(t)
 	p := make([]byte, 100)
@@ -133,7 +132,7 @@ func TestTurnsLook(t *testing.T) {
 	require.Equal(t, "another", string(p[:n]))
 }
 
-// TestTurnsAreBroken: a call that is broken ends, whether it looks or not.
+// TestTurnsAreBroken: a call that is broken ends, with or without a look.
 func TestTurnsAreBroken(t *testing.T) {
 	for _, look := range []bool{false, true} {
 		s, _ := sockets(t)

@@ -109,7 +109,7 @@ func (s *Standard) Call(r Request, _ int64) (rep Reply, err error) {
 	return rep, err
 }
 
-// release gives large buffers back, after a call whose reply is of no use.
+// release gives large buffers back, after a call whose reply is not needed.
 func (s *Standard) release() {
 	s.end.memory.give(s.buf)
 	s.end.memory.give(s.plain)

@@ -1,7 +1,7 @@
-// Package clients_test asks the tools that people use whether they take the
-// OpenAPI document: two linters, and generators of clients, whose clients are
-// compiled and then used against the service in both dialects. It is for tests
-// only; which mistakes no tool is needed for, the tests of package openapi find.
+// Package clients_test runs the OpenAPI document through common tools: two
+// linters, and generators of clients, whose clients are compiled and then used
+// against the service in both dialects. It is for tests only; which mistakes no
+// tool is needed for, the tests of package openapi find.
 package clients_test
 
 import (
@@ -94,8 +94,8 @@ type failure struct {
 	Errors  []struct{ Field, Message string }
 }
 
-// roundTrips runs a client against a service of each dialect and looks at what
-// it saw.
+// roundTrips runs a client against a service of each dialect and checks its
+// output.
 func roundTrips(t *testing.T, name, dir string, command ...string) {
 	t.Helper()
 	for _, dialect := range []server.Dialect{server.DialectSpec, server.DialectLive} {
@@ -156,7 +156,7 @@ func serve(t *testing.T, dialect server.Dialect) []string {
 	}
 }
 
-// TestGuideHasTheCommands: what a reader is told to run is what is tested.
+// TestGuideHasTheCommands: the tests run the commands of the guide.
 func TestGuideHasTheCommands(t *testing.T) {
 	guide, err := os.ReadFile("../../../docs/service.md")
 	require.NoError(t, err)

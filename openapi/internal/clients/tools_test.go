@@ -24,9 +24,9 @@ var linters = []tool{
 	{name: "redocly", command: "npx redocly lint --config redocly.yaml openapi.yaml"},
 }
 
-// openapi-typescript-codegen stands for openapi-generator, which it resembles in
-// what it makes: a model for each schema, a service for each tag, enums. The
-// latter is a Java program that fetches itself.
+// openapi-typescript-codegen is used instead of openapi-generator, which it
+// resembles in its output: a model for each schema, a service for each tag,
+// enums. The latter is a Java program that fetches itself.
 var nodeGenerators = []tool{
 	{"openapi-typescript", "npx openapi-typescript openapi.yaml --output generated/openapi-typescript/schema.d.ts", "openapi-fetch"},
 	{"hey-api", "npx openapi-ts --file openapi-ts.config.mjs", "hey-api"},
@@ -81,7 +81,7 @@ func installNode(t *testing.T, dir string) {
 	require.NoError(t, os.Symlink(filepath.Join(packages, "node_modules"), filepath.Join(dir, "node_modules")))
 }
 
-// installGo fetches the pinned modules; Go keeps them and what it builds of them.
+// installGo fetches the pinned modules; Go keeps them and their builds.
 func installGo(t *testing.T, dir string) {
 	t.Helper()
 	if _, err := exec.LookPath("go"); err != nil {
@@ -101,7 +101,7 @@ func run(t *testing.T, dir, line string) {
 	t.Helper()
 	words := strings.Fields(line)
 	if words[0] == "npx" {
-		// What npx would find, without its start.
+		// The program that npx would find, without its start.
 		script, named := scripts[words[1]]
 		if !named {
 			script = filepath.Join(".bin", words[1])
@@ -119,8 +119,8 @@ func execute(t *testing.T, dir string, env []string, words ...string) []byte {
 	return text
 }
 
-// command gives the standard output, and with an error also what was written
-// beside it.
+// command gives the standard output, and with an error also the standard
+// error.
 func command(dir string, env []string, words ...string) ([]byte, error) {
 	c := exec.Command(words[0], words[1:]...)
 	c.Dir = dir

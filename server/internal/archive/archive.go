@@ -1,8 +1,8 @@
 // Package archive owns the form of a snapshot: a tar stream with meta.json first, then the
 // store, then the records of every emulated destination, the tables of every emulated
 // warehouse and the ledger of every sync that has run, and at last the checksums of all of
-// these. Secrets in it stay sealed under the master key. What is in the parts is left to
-// those who write and restore them.
+// these. Secrets in it stay sealed under the master key. The content of the parts is left
+// to those who write and restore them.
 package archive
 
 import (
@@ -32,14 +32,14 @@ const (
 	sqliteFileHeading = "SQLite format 3\x00"
 )
 
-// Meta says what is in a snapshot.
+// Meta describes a snapshot.
 type Meta struct {
 	Format   int         `json:"format"`
 	Version  string      `json:"version"` // of the program
 	Dialect  string      `json:"dialect"`
 	TakenAt  time.Time   `json:"taken_at"` // on the service's clock
 	Clock    clock.State `json:"clock"`
-	Requests int64       `json:"requests"` // where the ids of requests stand
+	Requests int64       `json:"requests"` // the last id of a request
 	// Destinations and Warehouses are the ids of the parts with their types.
 	Destinations []Part `json:"destinations"`
 	Warehouses   []Part `json:"warehouses"`
@@ -47,7 +47,7 @@ type Meta struct {
 	Ledgers []Part `json:"ledgers"`
 }
 
-// Part names a part; its type says who reads it.
+// Part names a part; its type selects the reader.
 type Part struct {
 	ID   int64  `json:"id"`
 	Type string `json:"type"`
@@ -64,7 +64,7 @@ type Archive struct {
 // Close lets go of what the snapshot was read into.
 func (a *Archive) Close() { a.spool.Close() }
 
-// ErrNone says that a stream is no snapshot.
+// ErrNone means that a stream is no snapshot.
 var ErrNone = errors.New("this is no snapshot of destkit")
 
 // Read spools a snapshot and checks that it is whole. Other things are refused at their
@@ -130,7 +130,7 @@ func (a *Archive) open() error {
 // mostRequests leaves room to count on: ids of requests have twelve digits.
 const mostRequests = 1e12 - 1
 
-// check demands every part that meta.json names, as its checksum says.
+// check demands every part that meta.json names, with its checksum.
 func (a *Archive) check() error {
 	meta := a.Parts[PartMeta]
 	if meta == nil || a.Parts[PartStore] == nil {

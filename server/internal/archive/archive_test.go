@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestSnapshotsCountSensibly: ids of requests go on from what a snapshot says,
-// and must not run over.
+// TestSnapshotsCountSensibly: ids of requests continue from the snapshot's,
+// and must not overflow.
 func TestSnapshotsCountSensibly(t *testing.T) {
 	for _, requests := range []int64{-1, mostRequests + 1, math.MaxInt64} {
 		a := &Archive{Parts: map[string]*io.SectionReader{}}

@@ -18,7 +18,7 @@ type Writer struct {
 	sums   map[string]string // of the parts, in hex
 }
 
-// NewWriter writes meta.json first: a reader learns what is to come.
+// NewWriter writes meta.json first: it lists the other parts for the reader.
 func NewWriter(out io.Writer, meta Meta, dir string) (*Writer, error) {
 	w := &Writer{stream: tar.NewWriter(out), dir: dir, at: meta.TakenAt, sums: map[string]string{}}
 	return w, w.Part(PartMeta, func(out io.Writer) error {

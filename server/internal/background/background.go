@@ -1,4 +1,4 @@
-// Package background owns work that outlives the call that asked for it, and attempts
+// Package background owns work that outlives the call that started it, and attempts
 // that several callers share.
 package background
 
@@ -12,8 +12,8 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/clock"
 )
 
-// Work is what outlives the call that asked for it. Settle of the clock waits for
-// it, and so does who closes the service.
+// Work outlives the call that started it. Settle of the clock and closing the
+// service wait for it.
 type Work struct {
 	Ctx   context.Context
 	Stop  context.CancelCauseFunc
@@ -34,7 +34,7 @@ func (w *Work) Run(fn func()) { w.group.Go(fn) }
 // Wait waits for all of it.
 func (w *Work) Wait() { w.group.Wait() }
 
-// Later runs fn beside the call. Its changes come first, since a client often waits for them.
+// Later runs fn concurrently. Its changes come first: a client often waits for them.
 func (w *Work) Later(name string, fn func(context.Context)) {
 	done := w.clock.Busy(name)
 	w.group.Go(func() {
@@ -44,7 +44,7 @@ func (w *Work) Later(name string, fn func(context.Context)) {
 }
 
 // Flights lets calls that need the same answer at the same time share one
-// attempt, keyed by what is asked for.
+// attempt, keyed by the request.
 type Flights struct {
 	mu  sync.Mutex
 	air map[string]*flight
@@ -80,8 +80,8 @@ func (f *Flights) start(later func(name string, fn func(context.Context)), key s
 	}
 	f.air[key] = own
 	later(key, func(ctx context.Context) {
-		// Before landed is closed, so that whoever waits and asks again gets a new
-		// attempt.
+		// Before landed is closed, so that a waiting caller that retries gets a
+		// new attempt.
 		defer func() {
 			if p := recover(); p != nil { // it must not take the service with it
 				own.err = fmt.Errorf("panic in %s: %v\n%s", key, p, debug.Stack())

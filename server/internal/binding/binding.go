@@ -1,8 +1,8 @@
-// Package binding owns the question whether a ledger in a folder is that of the database
-// beside it. Without the database that its syncs are in a ledger says nothing: with another
-// one it would take rows for sent that no destination has. So both hold the same id, made
-// anew with every restore, and count the starts together. A start whose two do not fit is
-// refused before anything is changed. What is in the ledger is left to sync/ledger.
+// Package binding checks that a ledger in a folder belongs to the database next to it. A
+// ledger without the database of its syncs proves nothing: with another one it would take
+// rows for sent that no destination has. So both hold the same id, created again with every
+// restore, and count the starts together. A start whose two do not fit is refused before
+// anything is changed. The ledger's content is left to sync/ledger.
 package binding
 
 import (
@@ -74,8 +74,8 @@ func (k *Binding) mismatch(format string, args ...any) error {
 		append(append([]any{ErrLedger}, args...), k.folder())...)
 }
 
-// Unoccupied refuses to make a database beside the ledger of another one, restored or
-// new. Nothing is opened yet, so that nothing of it has to go again.
+// Unoccupied refuses to create a database, restored or new, next to the ledger of
+// another one. Nothing is opened yet, so nothing has to be undone.
 func (k *Binding) Unoccupied(restored bool) error {
 	if !k.inFolder() || !restored && store.HoldsData(k.Dir) {
 		return nil
@@ -177,8 +177,8 @@ func (k *Binding) Bind(ctx context.Context, next Bound) error {
 	return k.settle(ctx, next)
 }
 
-// settle binds the ledger, and notes in the database that it is done: what lies
-// beside the store belongs to it.
+// settle binds the ledger, and notes in the database that it is done: the files
+// next to the store belong to it.
 func (k *Binding) settle(ctx context.Context, next Bound) error {
 	if k.inFolder() {
 		if err := k.Ledger().Bind(next.Binding); err != nil {

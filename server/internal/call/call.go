@@ -1,7 +1,7 @@
 // Package call owns one call on its way through the service, of the API or of the
-// control API: its body, what the document and the dialect make of it, who makes it,
-// one state of the store to read or to change, and the reply with its envelope and
-// its page. What a call does is left to its handler.
+// control API: its body, its checks by the document and the dialect, the caller, one
+// state of the store to read or to change, and the reply with its envelope and its
+// page. The work of a call is left to its handler.
 package call
 
 import (
@@ -75,7 +75,7 @@ func (c *Call) Flag(name string) bool {
 }
 
 // Page reads page, per_page and order (spec 8): 0 is page 1, per_page above 100
-// is 100, newest first unless asked.
+// is 100, newest first by default.
 func (c *Call) Page() store.Page {
 	query := c.R.URL.Query()
 	number := func(name string, missing int64) int64 {

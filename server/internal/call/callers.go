@@ -43,8 +43,8 @@ func WithPrincipal(ctx context.Context, who Principal) context.Context {
 // permitted reports whether who calls may call this operation.
 func permitted(c *Call) error {
 	switch {
-	// 403 and not 401: the token is good, so trying another one of its kind is
-	// no use.
+	// 403 and not 401: the token is good, so trying another of its kind cannot
+	// help.
 	case c.Op.Auth == AuthWorkspace && c.Who.Workspace == nil:
 		return problem.Refuse(http.StatusForbidden, "a personal access token does not open this; use the API key of the workspace")
 	case c.Op.Auth == AuthOrganization && c.Who.User == nil:
@@ -76,8 +76,8 @@ func (k *Callers) find(generation uint64, hash [sha256.Size]byte) (Principal, bo
 	return who, ok
 }
 
-// keep starts anew with the first caller of another generation, and when there
-// is no more room.
+// keep starts again with the first caller of another generation, and when
+// there is no more room.
 func (k *Callers) keep(generation uint64, hash [sha256.Size]byte, who Principal) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

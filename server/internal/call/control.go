@@ -11,7 +11,7 @@ import (
 	"github.com/destkit/destkit/server/internal/strictjson"
 )
 
-// ControlPath is where everything stands that an emulation needs beside the API.
+// ControlPath is the root of everything that an emulation needs besides the API.
 const ControlPath = "/_control"
 
 // ControlRoute is one route of the control API with the line that GET /_control
@@ -28,7 +28,7 @@ type ControlRoute struct {
 // everything itself.
 type ControlHandler func(*Control) (any, error)
 
-// ControlReply is an answer with a status of its own.
+// ControlReply is an answer with its own status.
 type ControlReply struct {
 	Code int
 	Body any
@@ -71,10 +71,10 @@ func WriteControl(w http.ResponseWriter, code int, value any, err error) {
 	_, _ = w.Write(text)
 }
 
-// Done is what a handler answers that has nothing to tell.
+// Done is the answer of a handler without a result.
 var Done = map[string]string{"status": "success"}
 
-// Gone says that a thing of the path does not exist.
+// Gone reports that a thing of the path does not exist.
 func Gone(kind string, id any) error {
 	return problem.Refuse(http.StatusNotFound, "there is no %s %v", kind, fmt.Sprint(id))
 }
@@ -96,8 +96,8 @@ func Known[T any](tx *store.Tx, table *store.Table[T], kind string, id int64) (*
 // IDOf is the id of the path; ids that are no number do not exist.
 func IDOf(c *Control) int64 { return (&Call{R: c.R}).ID("id") }
 
-// Route is a route of the control API: its method, its path below ControlPath, the
-// line that says what it does, and its handler.
+// Route is a route of the control API: its method, its path below ControlPath, its
+// description, and its handler.
 func Route(method, path, does string, handle ControlHandler) ControlRoute {
 	return ControlRoute{Method: method, Path: path, Does: does, Handle: handle}
 }

@@ -25,7 +25,7 @@ func (c *Control) Text(limit int64) ([]byte, error) {
 	return text, Unreadable(err)
 }
 
-// Unreadable is what is wrong with a body that did not come to its end.
+// Unreadable is the error of an incomplete body.
 func Unreadable(err error) error {
 	var large *http.MaxBytesError
 	if err == nil || errors.As(err, &large) {

@@ -7,7 +7,7 @@ import (
 	"github.com/destkit/destkit/server/api"
 )
 
-// Switches are all places where the dialects differ; the names stand in
+// Switches are all places where the dialects differ; the names are in
 // x-differences of the OpenAPI document, and a test holds the two together.
 type Switches struct {
 	SyncStatusCase         bool `switch:"sync-status-case"`
@@ -107,9 +107,8 @@ func (s Switches) Sync(y *api.Sync) any {
 	return publishedSync{y, y.ScheduleDay, y.ScheduleHour, y.ScheduleMinute, y.CronExpression}
 }
 
-// Run is a sync run as the dialect writes it. What a failed run has done so far
-// stays in its records, and a run that was cancelled keeps its end: no source
-// says otherwise.
+// Run is a sync run as the dialect writes it. The work of a failed run stays in
+// its records, and a cancelled run keeps its end: no source contradicts this.
 func (s Switches) Run(r api.SyncRun) api.SyncRun {
 	if s.FailedRunNulls && r.Status == api.RunFailed && !r.Canceled {
 		r.CompletedAt = nil

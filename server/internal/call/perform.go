@@ -27,7 +27,7 @@ type Performer struct {
 // Perform runs an operation for a caller, with the parameters of its path and its query,
 // and gives the reply as JSON. Errors are those that a client would get.
 func (p *Performer) Perform(ctx context.Context, who Principal, id string, path map[string]int64, query url.Values, body any) (json.RawMessage, error) {
-	// By its id in the document, so that what comes is checked as a request would be.
+	// By its id in the document, so that the input is checked as a request would be.
 	op := p.Operation(id)
 	if op == nil {
 		return nil, fmt.Errorf("perform %s: there is no such operation", id)

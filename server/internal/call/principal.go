@@ -61,7 +61,7 @@ func RequireAdmin(c *Call) error {
 	return nil
 }
 
-// Kind names who calls, and nothing that tells one from another.
+// Kind names the kind of caller, and nothing that identifies one.
 func (p Principal) Kind() string {
 	switch {
 	case p.Workspace != nil:

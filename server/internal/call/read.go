@@ -18,8 +18,8 @@ import (
 const bodyTime = 2 * time.Minute
 
 // Patiently lets read take the body of a request. Where the connection knows
-// deadlines, a body that does not arrive is given up; what the handler does
-// afterwards may take longer.
+// deadlines, a body that does not arrive is given up; the handler's later
+// work may take longer.
 func Patiently(w http.ResponseWriter, r *http.Request, read func()) {
 	if r.Body != nil && r.Body != http.NoBody {
 		connection := http.NewResponseController(w)
@@ -30,8 +30,8 @@ func Patiently(w http.ResponseWriter, r *http.Request, read func()) {
 	read()
 }
 
-// Receive takes the body up to the limit. What is wrong with it is told only
-// once it is known who calls.
+// Receive takes the body up to the limit. Its errors are reported only once
+// the caller is known.
 func (c *Call) Receive() {
 	limit := c.Shared.MaxBody
 	switch {

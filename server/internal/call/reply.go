@@ -20,8 +20,8 @@ type Reply struct {
 	Deprecated bool
 }
 
-// The envelopes of spec 2.1 by what was done: ok is for reading, and for what
-// the specification gives no word of its own.
+// The envelopes of spec 2.1 by operation: ok is for reading, and where the
+// specification names no word.
 func OK(data any) (*Reply, error) {
 	return &Reply{Code: http.StatusOK, Body: api.Reply{Status: api.StatusSuccess, Data: data}}, nil
 }
@@ -70,8 +70,8 @@ func (c *Call) Next(page store.Page, p api.Pagination) *string {
 	if p.NextPage == nil {
 		return nil
 	}
-	// What chooses the rows, such as the names of a table, chooses those of the next
-	// page too.
+	// Parameters that choose the rows, such as the names of a table, choose those of
+	// the next page too.
 	query := c.R.URL.Query()
 	maps.DeleteFunc(query, func(name string, _ []string) bool { return !c.Op.TakesQuery(name) })
 	query.Set("page", fmt.Sprint(*p.NextPage))
@@ -86,7 +86,7 @@ func (c *Call) Next(page store.Page, p api.Pagination) *string {
 }
 
 // base is the address of the API as clients have it. A service behind a proxy is
-// told its address; elsewhere it is the one that the client has used.
+// configured with it; elsewhere it is the one that the client used.
 func (c *Call) base() string {
 	if c.Shared.BaseURL != "" {
 		return c.Shared.BaseURL

@@ -1,5 +1,5 @@
-// Package connectors owns types of destinations and sources that people declare: what a
-// declaration must have, and where it is kept.
+// Package connectors owns types of destinations and sources that people declare: the
+// rules of a declaration, and its storage.
 package connectors
 
 import (
@@ -112,7 +112,7 @@ func (k *Connectors) Load(ctx context.Context) error {
 	var sources []*source.Entry
 	for _, key := range strictjson.SortedKeys(texts) {
 		name, text := strings.TrimPrefix(key, connectorSettings), texts[key]
-		// What stays the same stays in place: others hold it.
+		// Unchanged entries stay in place: others hold them.
 		if known[name] = k.known[name]; known[name].text != text {
 			d, err := readDeclaration(name, []byte(text))
 			if err != nil {
@@ -175,7 +175,7 @@ func (k *Connectors) Declare(ctx context.Context, d *Declaration) (before string
 	return before, changed, err
 }
 
-// Undeclare puts back what was there before, which is "" for nothing.
+// Undeclare restores the previous declaration, which is "" for nothing.
 func (k *Connectors) Undeclare(ctx context.Context, name, before string) error {
 	err := k.shared.Store.Update(ctx, func(tx *store.Tx) error {
 		if _, err := tx.Setting(connectorSettings + name); err != nil {
@@ -245,8 +245,8 @@ func showConnector(tx *store.Tx, name, text string) (connectorShown, error) {
 	return shown, err
 }
 
-// postOne answers 201 for what is new or changed, and 200 for what was
-// there.
+// postOne answers 201 for a new or changed type, and 200 for an
+// existing one.
 func (k *Connectors) postOne(c *call.Control) (any, error) {
 	text, err := c.Text(maxDeclaration)
 	if err != nil {

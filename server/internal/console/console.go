@@ -1,6 +1,6 @@
-// Package console owns the pages of the service for a browser: what is here and what
-// runs, one sync, one run, one record, the traffic, faults, mail, webhooks, the clock,
-// seeds and snapshots.
+// Package console owns the pages of the service for a browser: an overview, one sync,
+// one run, one record, the traffic, faults, mail, webhooks, the clock, seeds and
+// snapshots.
 //
 // It knows neither the store nor the engine. Each page is made from what the routes of
 // the control API and the operations of the API answer, so that a program can find out

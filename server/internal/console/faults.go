@@ -54,13 +54,13 @@ func (s *site) faults(r *console.Request) (any, error) {
 	return faultsPage{got.Faults, s.Operations}, err
 }
 
-// The fields of the form of a fault by what they hold.
+// The fields of the form of a fault by their content.
 var (
 	faultTexts   = []string{"kind", "phase", "message", "latency", "operation"}
 	faultNumbers = []string{"status", "organization_id", "workspace_id", "after_n", "first_n", "every", "times", "seed"}
 )
 
-// armFault hands what was filled in to POST /_control/faults, which judges it.
+// armFault passes the input to POST /_control/faults, which judges it.
 func (s *site) armFault(r *console.Request) (string, error) {
 	body := map[string]any{}
 	for _, name := range faultTexts {

@@ -16,7 +16,7 @@ import (
 // mostFields is how many fields of an object the form of a sync shows.
 const mostFields = 200
 
-// newSyncPage is the form of a sync, step by step: what is chosen is in the address.
+// newSyncPage is the form of a sync, step by step: the address holds the choices.
 type newSyncPage struct {
 	Workspace    int64
 	Sources      []api.Source

@@ -69,7 +69,7 @@ type clockShown struct {
 	} `json:"ran"`
 }
 
-// overview is what is here, what runs, and the clock.
+// overview shows the resources, the active runs, and the clock.
 func (s *site) overview(r *console.Request) (any, error) {
 	ctx := r.Context()
 	clock, err := get[clockShown](ctx, s, "/clock", nil)

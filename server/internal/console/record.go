@@ -24,7 +24,7 @@ func (e explained) Name() string {
 type recordPage struct {
 	explained
 	Workspace int64
-	Asked     bool   // the destination was asked
+	Asked     bool   // the destination was queried
 	Readback  string // the address of its hook; "" where the service has the store itself
 	Trouble   string // why it could not be
 	Findings  []finding
@@ -77,7 +77,7 @@ func (s *site) record(r *console.Request) (any, error) {
 	return p, nil
 }
 
-// Again is the address of the page with the destination asked.
+// Again is the address of the page with the destination queried.
 func (p recordPage) Again() string {
 	return fmt.Sprintf("/workspaces/%d/runs/%d/record", p.Workspace, p.RunID)
 }

@@ -120,7 +120,7 @@ func (s *site) requests(r *console.Request) (any, error) {
 	}, nil
 }
 
-// calls lists what was sent to destinations.
+// calls lists the calls to destinations.
 func (s *site) calls(r *console.Request) (any, error) {
 	got, err := get[entries[callEntry]](r.Context(), s, "/journal/calls", filters(r, "method", "status", "text", "sync", "sync_run", "destination", "outcome", "before"))
 	if err != nil {

@@ -41,7 +41,7 @@ type runPage struct {
 // Active reports whether the run works.
 func (p runPage) Active() bool { return working(p.SyncRun.Status) }
 
-// Percent is how much of what is to be sent has a result; -1: not known.
+// Percent is the share of records with a result; -1: not known.
 func (p runPage) Percent() int64 {
 	want := api.Value(p.SourceRecordUpdates) + api.Value(p.SourceRecordDeletes)
 	if p.RecordsProcessed == nil || want == 0 {
@@ -87,7 +87,7 @@ func (l recordLine) Shown() string {
 	return string(l.Identifier)
 }
 
-// HasKey reports whether the record can be asked for.
+// HasKey reports whether the record can be requested.
 func (l recordLine) HasKey() bool { return l.Key != "" && l.Key != "null" }
 
 func lineOf(record api.SyncRunRecord) recordLine {

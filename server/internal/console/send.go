@@ -52,7 +52,7 @@ func (s *site) sendForm(r *console.Request) (any, error) {
 	return p, nil
 }
 
-// send makes the request as the workspace, and shows what came of it.
+// send makes the request as the workspace, and shows its result.
 func (s *site) send(r *console.Request) (string, error) {
 	method, target := strings.ToUpper(r.Form("method")), r.Form("target")
 	if !slices.Contains(sendMethods, method) {

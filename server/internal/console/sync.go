@@ -92,7 +92,7 @@ func reads(o api.SourceObject) string {
 	return o.Type
 }
 
-// starts says in words when a sync runs.
+// starts describes when a sync runs.
 func starts(c *api.SyncConfig) string {
 	switch {
 	case c.Mode != nil && c.Mode.Type == api.ModeLive:
@@ -116,7 +116,7 @@ func starts(c *api.SyncConfig) string {
 	return t.Schedule.Frequency
 }
 
-// mappingOf says where a value comes from.
+// mappingOf describes the source of a value.
 func mappingOf(m api.Mapping) mappingLine {
 	l := mappingLine{To: m.To, Identifies: m.IsPrimaryIdentifier, Kind: m.From.Type, Generated: m.GenerateField}
 	var text string

@@ -71,7 +71,7 @@ func (s *site) workspace(r *console.Request) (any, error) {
 	return p, nil
 }
 
-// kind is a type of connection with the fields that it asks for.
+// kind is a type of connection with its fields.
 type kind struct {
 	Name, Label string
 	Fields      []api.ConfigField
@@ -80,7 +80,7 @@ type kind struct {
 // Required reports whether a field must be filled in.
 func (kind) Required(f api.ConfigField) bool { return slices.Contains(f.Rules.Words, "required") }
 
-// Secret reports whether what is typed into a field is never shown again.
+// Secret reports whether the value of a field is never shown again.
 func (kind) Secret(f api.ConfigField) bool {
 	return f.IsPasswordTypeField || f.Type == "object" || strings.Contains(f.ID, "url")
 }

@@ -53,7 +53,7 @@ func (s *site) world(r *console.Request) (any, error) {
 	return struct{ Seed string }{string(reply.Body)}, nil
 }
 
-// seedFile is what is here, for a folder.
+// seedFile serves the present state as a seed, for a folder.
 func (s *site) seedFile(r *console.Request) {
 	reply, err := s.Control.Raw(r.Context(), http.MethodGet, "/_control/seed", nil)
 	if err != nil {
@@ -66,7 +66,7 @@ func (s *site) seedFile(r *console.Request) {
 	_, _ = r.W.Write(reply.Body)
 }
 
-// loadSeed makes what a seed says, and shows its tokens once.
+// loadSeed creates the contents of a seed, and shows its tokens once.
 func (s *site) loadSeed(r *console.Request) (string, error) {
 	text := []byte(r.HTTP.PostForm.Get("seed"))
 	if file, _, err := r.HTTP.FormFile("file"); err == nil {

@@ -36,7 +36,7 @@ type API struct {
 }
 
 // TakesBody are the routes of the control API that read a body. All others refuse
-// one: what is sent there was meant for something else.
+// one: a body there was meant for something else.
 var TakesBody = map[string]bool{
 	"POST /audit": true, "POST /clock": true, "POST /connectors": true, "POST /faults": true,
 	"POST /invitations/{id}/claim": true, "POST /journal": true, "POST /organizations": true, "POST /restore": true,
@@ -47,8 +47,8 @@ var TakesBody = map[string]bool{
 
 // NewAPI assembles the API.
 func NewAPI(p APIParts) *API {
-	// A mux of its own: the guard stands before all of it, also before its 404
-	// and 405.
+	// A separate mux: the guard is before all of it, also before its 404 and
+	// 405.
 	a := &API{APIParts: p, handler: http.NewServeMux()}
 	a.register([]call.ControlRoute{call.Route("GET", "", "lists these routes", a.index)}, a.hold)
 	a.register(p.Held, a.hold)
@@ -161,11 +161,11 @@ func (a *API) Guard(next http.Handler) http.Handler {
 	})
 }
 
-// admit says why a call may not use the control API. The service's own calls
+// admit returns why a call may not use the control API. The service's own calls
 // never may, whatever token they carry: who may use the API has chosen their
-// address. A service with a control token wants it from everybody. Without one
-// the caller must be on loopback, must not come through a proxy, must have used a
-// name of loopback (a page of another site that resolves its own name to
+// address. A service with a control token requires it of every caller. Without
+// one the caller must be on loopback, must not come through a proxy, must have
+// used a name of loopback (a page of another site that resolves its own name to
 // 127.0.0.1 has not), and must not be a page of another origin.
 func (a *API) admit(r *http.Request) error {
 	if reach.OwnOrigin(r) {

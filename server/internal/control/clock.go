@@ -56,7 +56,7 @@ type shown struct {
 	Offset string        `json:"offset"` // to the system clock, such as 24h0m0s
 	Frozen bool          `json:"frozen"`
 	Ran    *clock.Report `json:"ran,omitempty"` // what an advance did
-	// What settle and advance wait for, where the clock alone was asked for.
+	// What settle and advance wait for, if only the clock was requested.
 	Running   []string `json:"running,omitempty"`
 	Advancing bool     `json:"advancing,omitempty"`
 }
@@ -78,7 +78,7 @@ func (k *Clock) show(ran *clock.Report) shown {
 }
 
 // post changes one thing at a time: the order of two changes would
-// matter and could not be told from a JSON object.
+// matter and a JSON object does not hold it.
 func (k *Clock) post(c *call.Control) (any, error) {
 	var body struct {
 		Advance *string `json:"advance"`
@@ -158,8 +158,8 @@ func (k *Clock) Set(ctx context.Context, to time.Time) error {
 		if err := k.Clock.Set(to); err != nil {
 			return refused("set", err)
 		}
-		// What was overdue runs; the rest falls due by the new time, also where that
-		// lies before the old one.
+		// Overdue work runs; the rest falls due by the new time, also where that is
+		// before the old one.
 		return hold.Failure(k.Schedule.Again(hold.Ctx))
 	})
 }
@@ -174,7 +174,7 @@ func (k *Clock) change(name string, ran *clock.Report, make func() error) error 
 	return nil
 }
 
-// refused tells a change that cannot be met from a clock that is busy.
+// refused distinguishes a change that cannot be met from a clock that is busy.
 func refused(field string, err error) error {
 	if err == nil {
 		return nil

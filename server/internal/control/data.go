@@ -12,8 +12,8 @@ import (
 	"github.com/destkit/destkit/server/internal/store"
 )
 
-// dataRoutes stand at both ends of a sync: they make source data, and show what
-// a destination has got.
+// dataRoutes serve both ends of a sync: they make source data, and show what a
+// destination has got.
 func (h *Handlers) dataRoutes() []call.ControlRoute {
 	return []call.ControlRoute{
 		call.Route("POST", "/sources/{id}/execute", "runs sql on an emulated warehouse, all of it or nothing", h.execute),

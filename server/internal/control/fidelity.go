@@ -27,7 +27,7 @@ var proofsText []byte
 
 // The states of a row of the table.
 const (
-	Specified = "specified" // the specification says so
+	Specified = "specified" // the specification requires it
 	Published = "published" // it does not, published pages or clients do
 	Assumed   = "assumed"   // no source does; our choice
 	Unknown   = "unknown"   // no source does; do not rely on it
@@ -46,8 +46,8 @@ type FidelityRow struct {
 	Proof   []string `json:"proof"`
 }
 
-// fidelityDocument is the embedded table. It names checks and no tests: these say
-// themselves what they prove.
+// fidelityDocument is the embedded table. It names checks and no tests: tests
+// name their own proofs.
 type fidelityDocument struct {
 	Sections []struct {
 		Section string `yaml:"section"`

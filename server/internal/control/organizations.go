@@ -10,7 +10,7 @@ import (
 	"github.com/destkit/destkit/server/internal/store"
 )
 
-// OrganizationRoutes give each test a world of its own within one service.
+// OrganizationRoutes give each test its own world within one service.
 func (h *Handlers) OrganizationRoutes() []call.ControlRoute {
 	return []call.ControlRoute{
 		call.Route("POST", "/organizations", "makes an organization with an admin, workspaces and all tokens: name, email, workspaces (names)", h.newOrganization),
@@ -97,8 +97,8 @@ func (h *Handlers) deleteOrganization(c *call.Control) (any, error) {
 	return map[string]string{"status": api.StatusDeleted}, nil
 }
 
-// resetOrganization keeps what was there at the beginning, so that a
-// client goes on with the tokens it has.
+// resetOrganization keeps its initial contents, so that a client
+// goes on with the tokens it has.
 func (h *Handlers) resetOrganization(c *call.Control) (any, error) {
 	id := call.IDOf(c)
 	if err := h.Organizations.Reset(c.R.Context(), id); err != nil {

@@ -13,7 +13,7 @@ import (
 
 // misfit is a message that the schema of its topic does not describe. It is
 // kept all the same, as a log takes what producers send: a value that cannot be
-// cast makes its record invalid, and the sender is told at once.
+// cast makes its record invalid, and the sender is notified at once.
 type misfit struct {
 	Number  int64  `json:"number"`
 	Field   string `json:"field"`
@@ -57,7 +57,7 @@ type topicRetention struct {
 	Messages int64  `json:"messages"`
 }
 
-// retentionOf reads what was set for a topic.
+// retentionOf reads the retention of a topic.
 func retentionOf(tx *store.Tx, topicID int64) (r topicRetention, err error) {
 	text, err := tx.Setting(sources.RetentionSetting(topicID))
 	if errors.Is(err, store.ErrNotFound) {

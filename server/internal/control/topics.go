@@ -33,7 +33,7 @@ const maxMessages = 100_000
 
 // messagesIn reads messages from a list or from lines.
 func messagesIn(text []byte) ([]json.RawMessage, error) {
-	// Both forms are told apart by their first character: a message is an object.
+	// The first character distinguishes the forms: a message is an object.
 	text = bytes.TrimSpace(text)
 	var list []json.RawMessage
 	if len(text) > 0 && text[0] == '[' {
@@ -179,7 +179,7 @@ type topicReader struct {
 	Behind   int64 `json:"behind"`
 }
 
-// stateOf gathers what is known of a topic.
+// stateOf gathers the state of a topic.
 func (h *Handlers) stateOf(tx *store.Tx, topic *store.Topic) (state topicState, err error) {
 	state = topicState{ID: topic.ID, Name: topic.Name, Readers: []topicReader{}}
 	if state.Messages, err = tx.CountMessages(topic.ID); err != nil {
@@ -215,8 +215,8 @@ func (h *Handlers) topic(c *call.Control) (any, error) {
 	})
 }
 
-// setRetention sets what is kept, and drops the rest at once and with each
-// message that comes.
+// setRetention sets the retention, and drops the rest at once and with
+// each message that comes.
 func (h *Handlers) setRetention(c *call.Control) (any, error) {
 	var body struct {
 		Retention *topicRetention `json:"retention"`

@@ -28,7 +28,7 @@ const (
 	jobFailed    = "error"
 )
 
-// finishedJob is what both bodies say beside the names of the job.
+// finishedJob holds what both bodies have besides the names of the job.
 type finishedJob struct {
 	Status      string `json:"status"`
 	WorkspaceID *int64 `json:"workspace_id"` // nil: every workspace
@@ -45,8 +45,8 @@ func (j *finishedJob) check() []api.Problem {
 	return nil
 }
 
-// startedRuns is the answer: what the job has started, and the syncs that wait for
-// it and are paused.
+// startedRuns is the answer: the runs that the job has started, and the syncs that
+// wait for it and are paused.
 type startedRuns struct {
 	Runs   []startedRun `json:"runs"`
 	Paused []int64      `json:"paused_sync_ids"`

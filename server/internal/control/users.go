@@ -22,14 +22,14 @@ func (h *Handlers) People() []call.ControlRoute {
 	}
 }
 
-// claimBody says who claims: the invited address unless another is given, as
-// people accept invitations with the address they sign in with.
+// claimBody names the claimant: the invited address unless another is given,
+// as people accept invitations with the address they sign in with.
 type claimBody struct {
 	Email string `json:"email"`
 }
 
-// readClaim reads an optional address; what it leaves out is up to the
-// invitation.
+// readClaim reads an optional address; the invitation supplies a
+// missing one.
 func readClaim(c *call.Control) (body claimBody, err error) {
 	if err := c.Body(&body); err != nil {
 		return body, err
@@ -173,7 +173,7 @@ func (h *Handlers) changeUser(c *call.Control) (any, error) {
 	})
 }
 
-// token makes a token beside the user's others, as the settings page of
+// token makes an additional token of the user, as the settings page of
 // the service would (spec 5.1).
 func (h *Handlers) token(c *call.Control) (any, error) {
 	var token string

@@ -12,7 +12,7 @@ type Explained struct {
 	RunID      int64           `json:"sync_run_id"`
 	Identifier json.RawMessage `json:"identifier"`
 	// SourceRow is the row as the source has it now, Record what it is mapped to,
-	// Invalid why it cannot be sent, Copies how often its identifier stands there.
+	// Invalid why it cannot be sent, Copies how often its identifier occurs there.
 	SourceRow   json.RawMessage `json:"source_row"`
 	SourceError *string         `json:"source_error"` // the source cannot be read now
 	Copies      int64           `json:"copies"`
@@ -65,7 +65,7 @@ type ExplainedExchange struct {
 	Error         string          `json:"error"`
 }
 
-// ExplainedRetry says when the record is sent again: this run, next run or none.
+// ExplainedRetry holds when the record is sent again: this run, next run or none.
 type ExplainedRetry struct {
 	When string    `json:"when"`
 	At   *api.Time `json:"at"` // of the next scheduled run

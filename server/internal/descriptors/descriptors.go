@@ -1,9 +1,8 @@
 // Package descriptors owns the budget of file descriptors of the process: how many of
 // them runs and connections may have, so that the store and the listener never go
-// without. Who asks for more than is free waits in the order of coming, for a bounded
-// time.
+// without. A request for more than is free waits its turn, for a bounded time.
 //
-// It counts what it is told; it opens nothing itself, and knows no run.
+// It counts reported use; it opens nothing itself, and knows no run.
 package descriptors
 
 import (
@@ -21,8 +20,8 @@ const Timeout = 2 * time.Minute
 // takes memory, too.
 const most = 1 << 15
 
-// Shares are the parts of the limit. What is in none of them, a quarter, is for the
-// store, for those who call the service, and for the files of the moment.
+// Shares are the parts of the limit. The remaining quarter is for the store, for
+// those who call the service, and for the files of the moment.
 type Shares struct {
 	Limit       int64   // of open files, as far as it is budgeted
 	Runs        *Budget // sources and ledgers of the runs that work
@@ -75,8 +74,8 @@ func (b *Budget) Figures() Figures {
 	return Figures{b.used, b.most, int64(len(b.waiting))}
 }
 
-// Relief names who is asked to close what is open without need before anybody waits;
-// drop forgets it again.
+// Relief registers a function that closes unneeded files before anybody waits; drop
+// removes it.
 func (b *Budget) Relief(relieve func()) (drop func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package destinations owns the destinations of the service: what one offers, which is
-// asked for anew when it is old, and the test of a connection. Rows are left to store, calls to sync/destination.
+// Package destinations owns the destinations of the service: their objects, fetched again when old,
+// and the test of a connection. Rows are left to store, calls to sync/destination.
 package destinations
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/destination"
 )
 
-// Destinations asks the destinations of the service, and keeps what they offer.
+// Destinations calls the destinations of the service, and caches their objects.
 type Destinations struct {
 	Shared *call.Shared
 	Log    *slog.Logger
@@ -21,7 +21,7 @@ type Destinations struct {
 	Work   *background.Work
 	Lock   *statelock.Lock
 	Gate   *destination.Gate
-	TTL    time.Duration // how long objects are kept before they are asked for again
+	TTL    time.Duration // how long objects are kept before they are fetched again
 
 	attempts background.Flights // to read objects
 }

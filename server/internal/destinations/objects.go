@@ -15,7 +15,7 @@ import (
 
 // Objects are those of the cache, or of new planning calls when the cache is
 // empty or old: a custom destination keeps none itself (spec 4.2, rule 1). When
-// the destination cannot be asked, old objects are better than none.
+// the destination cannot be reached, old objects are better than none.
 func (k *Destinations) Objects(ctx context.Context, d *store.Destination) ([]*api.DestinationObject, error) {
 	cached, err := k.cached(ctx, d.ID)
 	if err != nil {
@@ -26,8 +26,8 @@ func (k *Destinations) Objects(ctx context.Context, d *store.Destination) ([]*ap
 		return cached.Objects, nil
 	}
 	if err := k.Refresh(ctx, d); err != nil {
-		// What is wrong here, and not there: the destination was deleted while it was
-		// asked, or the store cannot be used.
+		// Errors of the service, not the destination: the destination was deleted
+		// meanwhile, or the store cannot be used.
 		if errors.Is(err, store.ErrGone) || errors.Is(err, store.ErrNotFound) {
 			return nil, fmt.Errorf("read objects of destination %d: %w", d.ID, store.ErrNotFound)
 		}
@@ -49,8 +49,8 @@ func (k *Destinations) Objects(ctx context.Context, d *store.Destination) ([]*ap
 	return cached.Objects, nil
 }
 
-// cached reads the cache in a view of its own: no transaction stays open
-// while a destination is asked.
+// cached reads the cache in a separate view: no transaction stays open
+// during calls.
 func (k *Destinations) cached(ctx context.Context, id int64) (cached *store.ObjectCache, err error) {
 	cached, err = store.Read(ctx, k.Shared.Store, func(tx *store.Tx) (*store.ObjectCache, error) { return Kept(tx, id) })
 	return cached, err
@@ -65,7 +65,7 @@ func Kept(tx *store.Tx, id int64) (*store.ObjectCache, error) {
 	return cached, err
 }
 
-// Refresh asks the destination for its objects and keeps them. Calls
+// Refresh fetches the objects of the destination and caches them. Calls
 // that come together share one attempt, which no single client can abort.
 func (k *Destinations) Refresh(ctx context.Context, d *store.Destination) error {
 	state := k.Lock.Number()

@@ -38,7 +38,7 @@ func (k *Destinations) Test(ctx context.Context, d *store.Destination, credentia
 	err = k.Shared.Store.Update(ctx, func(tx *store.Tx) error {
 		err := tx.SaveDestination(d, nil)
 		if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound) {
-			return nil // changed or deleted meanwhile: what was tested is no more
+			return nil // changed or deleted meanwhile: the tested one is gone
 		}
 		if err != nil || !planned {
 			return err

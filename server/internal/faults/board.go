@@ -11,7 +11,7 @@ import (
 	"github.com/destkit/destkit/server/internal/problem"
 )
 
-// board is what the triggers are asked of, in the order of arming.
+// board is what triggers look at, in the order of arming.
 type board struct {
 	next int64
 	list []*ArmedFault
@@ -25,7 +25,7 @@ func (b *board) copies() []ArmedFault {
 	return list
 }
 
-// fire asks every fault in the order of arming.
+// fire evaluates every fault in the order of arming.
 func (b *board) fire(c *call.Call, phase string) (fired []ArmedFault) {
 	for _, a := range b.list {
 		if a.Fault.Phase != phase || !a.Fault.meant(c) || !a.due() {

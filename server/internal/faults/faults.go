@@ -1,6 +1,6 @@
-// Package faults owns what goes wrong on purpose in front of the API: which faults are
-// armed, which calls they strike and how often. It leaves the answer to a struck call
-// to its caller.
+// Package faults owns the injected failures of the API: which faults are armed, which
+// calls they strike and how often. It leaves the answer to a struck call to its
+// caller.
 package faults
 
 import (
@@ -33,7 +33,7 @@ type Fault struct {
 	// Message of the kinds status and rate_limited.
 	Message string `json:"message,omitempty"`
 	// RetryAfter of the kinds status and rate_limited: seconds or an HTTP date.
-	// rate_limited says 1 without it.
+	// rate_limited defaults to 1.
 	RetryAfter *RetryAfter `json:"retry_after,omitempty"`
 	// Latency of the kind latency as a duration such as 250ms, in real time, at
 	// most 1m0s: the virtual clock has no part in it, nor has freezing it.
@@ -41,8 +41,8 @@ type Fault struct {
 	Trigger
 }
 
-// Trigger says which calls a fault strikes. What is left out does not restrict;
-// what is given must hold together. The first four choose calls, the others
+// Trigger selects the calls that a fault strikes. Omitted fields do not
+// restrict; given ones must all hold. The first four choose calls, the others
 // count the chosen ones, so that the same calls meet the same faults.
 type Trigger struct {
 	// Operation is an id of the OpenAPI document such as updateSync, a pattern
@@ -69,7 +69,7 @@ const (
 	phaseAfter       = "after"
 )
 
-// ArmedFault is a fault with what has become of it.
+// ArmedFault is a fault with its counters.
 type ArmedFault struct {
 	ID      string `json:"id"` // fault_1, fault_2, … in the order of arming
 	Fault   Fault  `json:"fault"`

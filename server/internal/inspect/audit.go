@@ -14,7 +14,7 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/destination"
 )
 
-// AuditRequest says what to audit and how the destination is read.
+// AuditRequest selects what to audit and how the destination is read.
 type AuditRequest struct {
 	SyncID int64 `json:"sync_id"`
 	// Readback is needed for custom destinations only: the service has the store
@@ -53,9 +53,9 @@ func (k *Inspector) auditRoutes() []call.ControlRoute {
 }
 
 // Audit reads what the destination of a sync has stored and holds it against
-// the ledger and the source. Nothing is changed. A sync
-// that is not there, a request that is wrong, a source or a hook that cannot be
-// read are errors; what is wrong with records is in the report.
+// the ledger and the source. Nothing is changed. A sync that is not there, a
+// request that is wrong, a source or a hook that cannot be read are errors;
+// wrong records are in the report.
 func (k *Inspector) Audit(ctx context.Context, q AuditRequest) (*audit.Report, error) {
 	if q.SyncID < 1 {
 		return nil, problem.InvalidField("sync_id", "is required: the id of a sync")
@@ -102,7 +102,7 @@ func (k *Inspector) Audit(ctx context.Context, q AuditRequest) (*audit.Report, e
 	var end *audit.ReadError
 	if errors.As(err, &end) && ctx.Err() == nil {
 		message := "the " + end.What + " cannot be read"
-		if end.What == "destination" { // what its source says may hold a secret
+		if end.What == "destination" { // an error of its source may hold a secret
 			message += ": " + end.Err.Error()
 		}
 		return nil, &problem.Failure{Code: http.StatusConflict, Message: message, Cause: err}

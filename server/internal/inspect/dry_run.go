@@ -19,7 +19,7 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/ledger"
 )
 
-// DryRunRequest says what to plan.
+// DryRunRequest selects what to plan.
 type DryRunRequest struct {
 	// Full plans a full sync.
 	Full bool `json:"full"`
@@ -29,7 +29,7 @@ type DryRunRequest struct {
 
 const usualDrySample = 10
 
-// dryRunRoutes tell what a run would do.
+// dryRunRoutes report what a run would do.
 func (k *Inspector) dryRunRoutes() []call.ControlRoute {
 	return []call.ControlRoute{
 		call.Route("POST", "/syncs/{id}/plan", "full, limit: what a run of the sync would create, change, delete and refuse; nothing is sent or written", func(c *call.Control) (any, error) {
@@ -42,10 +42,10 @@ func (k *Inspector) dryRunRoutes() []call.ControlRoute {
 	}
 }
 
-// DryRun tells what the next run of a sync would do, by the code of a run. Nothing is
-// sent and nothing is written, but for the kept objects of the destination, which are
-// asked for again when they are old, as any reading of them does. A sync with an
-// active run is refused: what that sends is known only at its end.
+// DryRun reports what the next run of a sync would do, using the code of a run. It
+// sends and writes nothing, but fetches the cached objects of the destination again
+// when they are old, as any reader does. It refuses a sync with an active run: what
+// that sends is known only at its end.
 func (k *Inspector) DryRun(ctx context.Context, id int64, q DryRunRequest) (*controlapi.DryRun, error) {
 	most := int64(usualDrySample)
 	if q.Limit != nil {
@@ -65,7 +65,7 @@ func (k *Inspector) DryRun(ctx context.Context, id int64, q DryRunRequest) (*con
 	if err != nil {
 		return nil, err
 	}
-	// A run that came meanwhile has changed what was read.
+	// A run that came meanwhile has changed the data.
 	if _, now, err := k.idle(ctx, id); err != nil {
 		return nil, err
 	} else if now != last {

@@ -31,7 +31,7 @@ const (
 	verdictFailed = "failed"
 )
 
-// explainRoutes tell what became of one record.
+// explainRoutes report what became of one record.
 func (k *Inspector) explainRoutes() []call.ControlRoute {
 	return []call.ControlRoute{
 		call.Route("GET", "/explain", "?sync_run_id= or ?sync_id=, &identifier= tells one record's way through a run", func(c *call.Control) (any, error) {
@@ -58,8 +58,8 @@ func (k *Inspector) explainRoutes() []call.ControlRoute {
 	}
 }
 
-// Explain tells one record's way through a run; with runID 0 through the latest
-// run of the sync. identifier is JSON text or plain text.
+// Explain reports one record's way through a run; with runID 0 through the
+// latest run of the sync. identifier is JSON text or plain text.
 func (k *Inspector) Explain(ctx context.Context, syncID, runID int64, identifier string) (*controlapi.Explained, error) {
 	x := &explaining{k: k}
 	if err := x.find(ctx, syncID, runID); err != nil {
@@ -81,7 +81,7 @@ func (k *Inspector) Explain(ctx context.Context, syncID, runID int64, identifier
 	return x.tell(ctx)
 }
 
-// explaining gathers what is known of one record.
+// explaining gathers the facts about one record.
 type explaining struct {
 	k          *Inspector
 	sync       *store.Sync

@@ -71,7 +71,7 @@ func (x *explaining) readLedger(ctx context.Context) error {
 	defer state.Close()
 	for {
 		entry, err := state.Next()
-		if errors.Is(err, io.EOF) || errors.Is(err, ledger.ErrDamaged) { // the next run says so
+		if errors.Is(err, io.EOF) || errors.Is(err, ledger.ErrDamaged) { // the next run reports it
 			return nil
 		}
 		if err != nil {
@@ -100,8 +100,8 @@ func (x *explaining) keep(run int64, one *ledger.Logged) {
 	}
 }
 
-// readSource looks for the row as it is now. A source or a destination that
-// cannot be asked leaves out what they know.
+// readSource looks for the row as it is now. An unreachable source or
+// destination leaves out its part.
 func (x *explaining) readSource(ctx context.Context) error {
 	view, done, err := x.k.viewOf(ctx, x.sync, x.run)
 	if err != nil {
@@ -178,7 +178,7 @@ func rowText(columns []string, row [][]byte) json.RawMessage {
 	return append(out, '}')
 }
 
-// decide tells what the comparison of the run made of the record, and why.
+// decide reports what the comparison of the run made of the record, and why.
 func (x *explaining) decide() (decision, reason string) {
 	last := x.last()
 	switch {

@@ -13,7 +13,7 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/ledger"
 )
 
-// tell puts it together.
+// tell assembles the explanation.
 func (x *explaining) tell(ctx context.Context) (*controlapi.Explained, error) {
 	e := &controlapi.Explained{
 		SyncID: x.sync.ID, RunID: x.run.ID, Identifier: x.found, SourceRow: orNull(x.row), Record: orNull(x.record), Copies: x.copies,
@@ -84,7 +84,7 @@ func (x *explaining) prints() (p controlapi.ExplainedPrints) {
 	return p
 }
 
-// untouched tells that neither the run nor a later one has anything of the key.
+// untouched reports whether neither the run nor a later one has anything of the key.
 func (x *explaining) untouched() bool { return len(x.events) == 0 && x.later == nil }
 
 // attempts are the calls that carried the record.
@@ -92,7 +92,7 @@ func (x *explaining) attempts() []controlapi.ExplainedAttempt {
 	list := []controlapi.ExplainedAttempt{}
 	for i := range x.events {
 		one := &x.events[i]
-		// What is noted before a batch is sent is an attempt only where no verdict
+		// A note before a batch is sent is an attempt only where no verdict
 		// followed: the process was killed.
 		if inDoubt(one) && len(one.Batch.Calls) == 0 && i+1 < len(x.events) && !inDoubt(&x.events[i+1]) {
 			continue
@@ -158,7 +158,7 @@ func (x *explaining) exchanges(attempts []controlapi.ExplainedAttempt) {
 	}
 }
 
-// next tells when the record is sent again.
+// next reports when the record is sent again.
 func (x *explaining) next() controlapi.ExplainedRetry {
 	last := x.last()
 	if last == nil {

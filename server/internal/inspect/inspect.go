@@ -1,4 +1,4 @@
-// Package inspect owns what people ask of a sync without running it: what its next run
+// Package inspect answers questions about a sync without running it: what its next run
 // would do, what became of one record, and whether its destination holds what its runs
 // have claimed. Nothing is sent and nothing is changed. How an audit compares is left to
 // sync/audit.

@@ -66,7 +66,7 @@ type journalFilter struct {
 	text                               foreign.Search
 }
 
-// common are the parameters that journalFilter reads, beside after.
+// common are the parameters that journalFilter reads, besides after.
 var common = []string{"organization", "status", "after", "limit", "newest", "before"}
 
 // filter refuses values that no entry can have: they would find nothing, and a
@@ -116,7 +116,7 @@ func (j *Journal) controlRequests(c *call.Control) (any, error) {
 	return j.requests(query)
 }
 
-// requests gives one page of the requests that a query asks for.
+// requests returns one page of the requests that match a query.
 func (j *Journal) requests(query url.Values) (none journalPage[controlapi.RequestEntry], err error) {
 	f, err := j.filter(query)
 	if err != nil {
@@ -175,7 +175,7 @@ func (j *Journal) controlCalls(c *call.Control) (any, error) {
 	return j.calls(c.R.Context(), query)
 }
 
-// calls gives one page of the calls of destinations that a query asks for.
+// calls returns one page of the calls of destinations that match a query.
 func (j *Journal) calls(ctx context.Context, query url.Values) (none journalPage[CallEntry], err error) {
 	f, err := j.filter(query)
 	if err != nil {

@@ -12,7 +12,7 @@ type requestIDs struct{ last atomic.Int64 }
 // Next is the number of the next request.
 func (r *requestIDs) Next() int64 { return r.last.Add(1) }
 
-// At is where the ids stand, for a snapshot.
+// At is the last id, for a snapshot.
 func (r *requestIDs) At() int64 { return r.last.Load() }
 
 // Restore lets ids go on as they did in a snapshot.

@@ -1,4 +1,4 @@
-// Package journal owns what is kept of the last requests of the API and of the last
+// Package journal owns the records of the last requests of the API and of the last
 // calls of destinations and webhooks, without any secret, and the routes of the control
 // API that read it.
 package journal
@@ -42,8 +42,8 @@ const (
 	maxKeptBody  = 64 << 10
 )
 
-// New keeps bodies until told otherwise: a failed test wants them.
-// owned gives the ids of the destinations of an organization.
+// New keeps bodies by default: a failed test wants them. owned
+// gives the ids of the destinations of an organization.
 func New(owned func(ctx context.Context, organizationID int64) (map[int64]bool, error)) *Journal {
 	j := &Journal{owned: owned}
 	j.bodies.Store(true)
@@ -93,7 +93,7 @@ type Recorder struct {
 
 // Begin takes the next id. Ids count, so the same calls get the same ids.
 func (j *Journal) Begin(c *call.Call) *Recorder {
-	// Durations are real time: the service's clock may stand still or jump.
+	// Durations are real time: the service's clock may be stopped or jump.
 	return &Recorder{j: j, c: c, seq: j.IDs.Next(), began: time.Now()}
 }
 
@@ -154,7 +154,7 @@ func (j *Journal) Forget() {
 	j.webhooks.clear()
 }
 
-// SecretsOf gathers what must not be kept of a call.
+// SecretsOf gathers the secrets of a call.
 func SecretsOf(c *call.Call) *Masks {
 	m := &Masks{}
 	if token, err := call.Bearer(c.R); err == nil {

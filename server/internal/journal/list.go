@@ -8,7 +8,7 @@ import (
 	"github.com/destkit/destkit/server/internal/controlapi"
 )
 
-// Filter says which entries of a journal are listed. Zero values do not restrict.
+// Filter selects the listed entries of a journal. Zero values do not restrict.
 type Filter struct {
 	OrganizationID int64
 	WorkspaceID    int64 // of requests

@@ -11,7 +11,7 @@ import (
 	"github.com/destkit/destkit/server/internal/strictjson"
 )
 
-// hidden stands wherever a secret was.
+// hidden replaces every secret.
 const hidden = "[hidden]"
 
 // shortestSecret is the length in bytes below which a value is not looked for
@@ -34,7 +34,7 @@ var harmlessKeys = []string{
 	"rows", "seed", "columns", "account", "warehouse", "project_id", "is_secret",
 }
 
-// SecretKey reports whether what stands under a key is secret in requests and replies.
+// SecretKey reports whether the value of a key is secret in requests and replies.
 func SecretKey(key string) bool { return slices.Contains(secretKeys, strings.ToLower(key)) }
 
 // secretHints are parts of the secret keys. A text without any of them, without
@@ -44,7 +44,7 @@ var secretHints = [][]byte{
 	[]byte("secret"), []byte("_key"), []byte("custom_headers"), []byte("uthorization"), []byte(`"uri"`), []byte("authorize_url"),
 }
 
-// Masks takes secrets out of what the journal keeps and the log says.
+// Masks removes secrets from the journal and the log.
 type Masks struct {
 	known    []string
 	learning bool
@@ -140,7 +140,7 @@ func (m *Masks) walk(text []byte) []byte {
 	return w.out
 }
 
-// scope says what strings are where the walk is.
+// scope says which strings are secret at the current place.
 type scope int
 
 const (
@@ -170,7 +170,7 @@ type maskWalk struct {
 	out []byte
 }
 
-// space copies what stands between the tokens.
+// space copies the bytes between tokens.
 func (w *maskWalk) space() {
 	for w.at < len(w.in) && strings.IndexByte(" \t\r\n,:", w.in[w.at]) >= 0 {
 		w.out = append(w.out, w.in[w.at])
@@ -231,7 +231,7 @@ func (w *maskWalk) token() []byte {
 	return w.in[from:w.at]
 }
 
-// emit writes a token, or what stands for it.
+// emit writes a token or its replacement.
 func (w *maskWalk) emit(token []byte, s scope) {
 	// true, false and null hide nothing, and readers want to see them.
 	word := token[0] == 't' || token[0] == 'f' || token[0] == 'n'

@@ -11,8 +11,8 @@ import (
 	"github.com/destkit/destkit/server/internal/call"
 )
 
-// TestMaskedBodies: what is secret is replaced wherever it stands, the rest is
-// kept as it was written.
+// TestMaskedBodies: secrets are replaced wherever they occur, the rest is kept
+// as written.
 func TestMaskedBodies(t *testing.T) {
 	for name, tc := range map[string]struct{ body, want string }{
 		"nothing secret": {`{"name":"Ada","n":1.50}`, `{"name":"Ada","n":1.50}`},
@@ -47,8 +47,8 @@ func TestMaskedBodies(t *testing.T) {
 	}
 }
 
-// TestMaskingKeepsJSON: whatever the body, what is kept is JSON and holds no
-// secret of it.
+// TestMaskingKeepsJSON: whatever the body, the journal keeps JSON without
+// its secrets.
 func TestMaskingKeepsJSON(t *testing.T) {
 	word := rapid.StringMatching(`[a-zA-Z0-9"\\,:{}\[\] é-]{1,12}`)
 	rapid.Check(t, func(rt *rapid.T) {

@@ -11,8 +11,8 @@ import (
 	"github.com/destkit/destkit/server/internal/call"
 )
 
-// LoggedRequest follows one request to the line that the log gets of it. What the
-// line shows has gone through the masks of the journal.
+// LoggedRequest follows one request to the line that the log gets of it. The
+// masks of the journal apply to the line.
 type LoggedRequest struct {
 	http.ResponseWriter
 	log   *slog.Logger
@@ -20,7 +20,7 @@ type LoggedRequest struct {
 	began time.Time
 	code  int
 	who   call.Principal
-	masks *Masks // of the call of the API; nil: what the request itself tells
+	masks *Masks // of the call of the API; nil: what the request itself holds
 }
 
 // LogRequest begins to follow a request, whose answer goes through what it gives.
@@ -50,7 +50,7 @@ func (l *LoggedRequest) Unwrap() http.ResponseWriter { return l.ResponseWriter }
 // Flush implements http.Flusher.
 func (l *LoggedRequest) Flush() { _ = http.NewResponseController(l.ResponseWriter).Flush() }
 
-// Called tells the line who made a call of the API, and what must not be shown of it.
+// Called records who made a call of the API, and its secrets.
 func Called(w http.ResponseWriter, c *call.Call) {
 	if l, ok := w.(*LoggedRequest); ok {
 		l.who, l.masks = c.Who, SecretsOf(c)

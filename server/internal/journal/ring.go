@@ -65,9 +65,9 @@ func (r *ring[T]) clear() {
 }
 
 // page copies up to limit entries after a number that pass, oldest first, and
-// tells how many entries there were in all and how many of them are forgotten. next
-// is the number of the last one where more follow, and otherwise 0. What comes
-// meanwhile is not looked at, and what goes may be there or not.
+// counts all entries and the forgotten ones. next is the number of the last one
+// where more follow, and otherwise 0. It ignores entries added meanwhile; entries
+// removed meanwhile may be missing.
 func (r *ring[T]) page(after int64, limit int, pass func(*T) bool) (list []T, next, total, dropped int64) {
 	end := int64(-1)
 	return r.walk(after, limit, pass, slices.All[[]T], func(at int64) (int64, int64) {

@@ -29,7 +29,7 @@ type WebhookEntry struct {
 	Status         int       `json:"http_status"`     // 0: no answer
 	Error          string    `json:"error"`           // "" for a status of 2xx
 	NextAttempt    *api.Time `json:"next_attempt_at"` // null when it is over
-	// Body is what was sent, null where bodies are switched off.
+	// Body is the sent body, null where bodies are switched off.
 	Body json.RawMessage `json:"body"`
 }
 

@@ -27,9 +27,9 @@ const (
 	runEnded
 )
 
-// alertsOf are the alerts of a sync. Only a sync that has none of its own, not
-// even an empty list, has those of the deprecated fields (spec 2.6); they are
-// told apart by negative ids.
+// alertsOf are the alerts of a sync. Only a sync without alerts, not even an
+// empty list, has those of the deprecated fields (spec 2.6), identified by
+// negative ids.
 func alertsOf(config *api.SyncConfig) []api.Alert {
 	if config.AlertAttributes != nil {
 		return config.AlertAttributes
@@ -45,8 +45,8 @@ func alertsOf(config *api.SyncConfig) []api.Alert {
 	return alerts
 }
 
-// alert holds an occasion against every alert of its sync, and tells what has
-// changed.
+// alert holds an occasion against every alert of its sync, and sends notices
+// of changes.
 func (l *Lifecycle) alert(tx *store.Tx, o occasion) error {
 	open, err := tx.OpenAlerts(o.sync.ID)
 	if err != nil {
@@ -80,9 +80,9 @@ func (l *Lifecycle) alert(tx *store.Tx, o occasion) error {
 // pausedAlert is the id of the alert of a sync that has paused itself.
 const pausedAlert = -3
 
-// withPause adds the alert of a sync that paused itself since the columns of its
-// source have changed: whoever chose that wants to hear of it, also where no alert
-// tells of failed runs.
+// withPause adds the alert of a sync that paused itself because the columns of its
+// source changed: that policy implies a notice, even without an alert for failed
+// runs.
 func withPause(alerts []api.Alert, o occasion) []api.Alert {
 	failure := func(a api.Alert) bool { return a.Type == api.AlertFailure }
 	if o.moment != runEnded || api.Value(o.run.ErrorCode) != api.ErrorSchemaChanged || slices.ContainsFunc(alerts, failure) {
@@ -91,7 +91,7 @@ func withPause(alerts []api.Alert, o occasion) []api.Alert {
 	return append(slices.Clone(alerts), api.Alert{ID: api.Ptr[int64](pausedAlert), Type: api.AlertFailure, SendFor: api.SendEveryTime})
 }
 
-// violationOf is what is open of an alert; nil when nothing is.
+// violationOf is the open violation of an alert; nil when nothing is.
 func violationOf(open []*store.OpenAlert, alert *api.Alert) *store.OpenAlert {
 	for _, violation := range open {
 		if violation.AlertID == *alert.ID && violation.Type == alert.Type {
@@ -145,7 +145,7 @@ func (l *Lifecycle) replace(tx *store.Tx, fresh *store.OpenAlert) error {
 	return store.OpenAlerts.Create(tx, fresh)
 }
 
-// notice tells webhooks of a change, and people by e-mail. Webhooks hear of
+// notice notifies webhooks of a change, and people by e-mail. Webhooks get
 // every resolve; should_send_recovery is about the e-mail.
 func (l *Lifecycle) notice(tx *store.Tx, o occasion, alert *api.Alert, found finding, instance int64, raised bool) error {
 	body := lifecycleBody{

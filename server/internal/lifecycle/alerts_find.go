@@ -10,7 +10,7 @@ import (
 	"github.com/destkit/destkit/server/internal/store"
 )
 
-// verdict is what an occasion says about an alert.
+// verdict is what an occasion means for an alert.
 type verdict int
 
 const (
@@ -19,15 +19,15 @@ const (
 	violated
 )
 
-// finding is a verdict in words. passing marks what is over as soon as it is
-// told: it has no recovery, and is told each time whatever send_for says.
+// finding is a verdict in words. passing marks an event without duration: it
+// has no recovery, and is sent each time regardless of send_for.
 type finding struct {
 	verdict          verdict
 	message, details string
 	passing          bool
 }
 
-// find judges one alert (spec 2.8). A cancelled run says nothing about
+// find judges one alert (spec 2.8). A cancelled run means nothing for
 // a sync: a user wanted it to end.
 func (l *Lifecycle) find(tx *store.Tx, o occasion, alert *api.Alert) (finding, error) {
 	if o.run.Canceled {
@@ -57,7 +57,7 @@ func findFailure(o occasion, completed bool) finding {
 	}
 	why := api.Value(o.run.ErrorMessage)
 	if detail := api.Value(o.run.ErrorDetail); strings.Contains(detail, why) {
-		why = detail // which says it and more
+		why = detail // which includes it
 	} else if detail != "" {
 		why = strings.TrimPrefix(why+": "+detail, ": ")
 	}
@@ -104,7 +104,7 @@ func findFullSync(o occasion) finding {
 	return finding{verdict: violated, message: "Full Sync Triggered", details: details}
 }
 
-// findStatus tells that a run has started, or has completed successfully.
+// findStatus reports that a run has started, or has completed successfully.
 func findStatus(o occasion, alert *api.Alert, completed bool) finding {
 	wanted := api.Value(api.Value(alert.Options).StatusName)
 	switch {
@@ -133,8 +133,8 @@ func runtimeLimit(alert *api.Alert, o occasion) (time.Time, bool) {
 	return from.Add(time.Duration(api.Value(options.Threshold)) * unit), !from.IsZero()
 }
 
-// findRuntime: a run that has failed in time says nothing about how long one
-// that completes would take.
+// findRuntime: a run that failed in time does not show how long a complete
+// one would take.
 func (l *Lifecycle) findRuntime(o occasion, alert *api.Alert, completed bool) finding {
 	limit, ok := runtimeLimit(alert, o)
 	if !ok || o.moment == runStarted {

@@ -1,6 +1,6 @@
-// Package lifecycle owns what people and webhooks are told of runs: the events of a
-// run, its alerts, the mailbox and the mail server, the calls of webhooks and their
-// retries. What happens to a run is decided elsewhere.
+// Package lifecycle owns the notices of runs to people and webhooks: the events of
+// a run, its alerts, the mailbox and the mail server, the calls of webhooks and
+// their retries. What happens to a run is decided elsewhere.
 package lifecycle
 
 import (
@@ -28,9 +28,9 @@ const (
 	EventResolved  = "sync.alert.resolved"
 )
 
-// Lifecycle tells webhooks and people what happens to runs. What it tells is
-// stored before it is sent; what it cannot store is logged: a run never fails
-// because no one could be told.
+// Lifecycle notifies webhooks and people of the events of runs. It stores
+// notices before sending; what it cannot store is logged: a run never fails
+// because of its notices.
 type Lifecycle struct {
 	Parts
 	webhooks *outbox
@@ -55,9 +55,9 @@ func New(parts Parts) *Lifecycle {
 	return l
 }
 
-// Resume goes on with what a stopped process, or the world of a snapshot, has
-// left open. Runs that still work come back through started; those whose process
-// ended between their end and the telling of it are told now.
+// Resume continues what a stopped process or a snapshot has left open. Runs that
+// still work come back through started; runs whose process ended between their
+// end and its notices are reported now.
 func (l *Lifecycle) Resume(ctx context.Context) {
 	type ending struct {
 		sync *store.Sync
@@ -94,8 +94,8 @@ func (l *Lifecycle) Forget() {
 	l.webhooks.forget()
 }
 
-// Queued tells that a run waits to be worked on. A skipped run is told to
-// no one: nothing was triggered.
+// Queued reports that a run waits for a worker. A skipped run is not
+// reported: nothing was triggered.
 func (l *Lifecycle) Queued(ctx context.Context, run *store.SyncRun) {
 	if run.Run.Status != api.RunQueued {
 		return
@@ -113,8 +113,8 @@ func (l *Lifecycle) Queued(ctx context.Context, run *store.SyncRun) {
 	})
 }
 
-// Started tells that work on a run has begun. A run that goes on after a
-// restart is told once.
+// Started reports that work on a run has started. A run that goes on
+// after a restart is reported once.
 func (l *Lifecycle) Started(ctx context.Context, y *store.Sync, run *store.SyncRun) {
 	var began time.Time
 	l.change(ctx, run, func(tx *store.Tx) error {
@@ -140,8 +140,8 @@ func (l *Lifecycle) Started(ctx context.Context, y *store.Sync, run *store.SyncR
 	}
 }
 
-// Ended tells how a run has ended, and what that means for the alerts of its
-// sync. run holds its final status and counters. Each end is told once.
+// Ended reports how a run has ended, and what that means for the alerts of its sync. run holds
+// its final status and counters. Each end is reported once.
 func (l *Lifecycle) Ended(ctx context.Context, y *store.Sync, run *store.SyncRun) {
 	l.mu.Lock()
 	l.unwatch(run.ID)
@@ -175,14 +175,14 @@ func (l *Lifecycle) Ended(ctx context.Context, y *store.Sync, run *store.SyncRun
 	})
 }
 
-// change stores what is to be told, and lets it be sent. A client that has gone
-// away in the meantime changes nothing.
+// change stores notices, and lets them be sent, even if the client has gone
+// away in the meantime.
 func (l *Lifecycle) change(ctx context.Context, run *store.SyncRun, change func(*store.Tx) error) {
 	err := l.Shared.Store.Update(context.WithoutCancel(ctx), change)
 	switch {
 	case err == nil:
 		l.webhooks.wakeForNews(context.WithoutCancel(ctx))
-	case !errors.Is(err, store.ErrNotFound): // deleted meanwhile: nothing to tell of
+	case !errors.Is(err, store.ErrNotFound): // deleted meanwhile: nothing to report
 		RunLog(l.Log, run).Error("what happens to a run cannot be told", "error", err)
 	}
 }
@@ -192,7 +192,7 @@ func RunLog(log *slog.Logger, run *store.SyncRun) *slog.Logger {
 	return log.With("run", run.ID, "sync", run.SyncID, "workspace", run.WorkspaceID)
 }
 
-// Routes are those of the control API that show what people and webhooks were told.
+// Routes are those of the control API that show the notices to people and webhooks.
 func (l *Lifecycle) Routes() []call.ControlRoute {
 	return []call.ControlRoute{
 		call.Route("GET", "/mailbox", "?organization=&workspace=&to=&kind=&limit= lists the e-mails of the service, sent or not, newest first", l.controlMailbox),

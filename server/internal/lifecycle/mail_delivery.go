@@ -41,8 +41,8 @@ type SMTP struct {
 	Timeout time.Duration
 }
 
-// DefaultSender stands where no mail server is named; the domain exists nowhere
-// (RFC 2606).
+// DefaultSender is used where no mail server is named; the domain exists
+// nowhere (RFC 2606).
 const DefaultSender = "no-reply@service.invalid"
 
 // mailDelays are the waits before each further attempt: mail servers that say
@@ -61,8 +61,8 @@ type Mailer struct {
 	outbox     *outbox
 }
 
-// NewMailer checks the configuration; the error holds no password. keeps says which
-// mails are kept at all; nil: all.
+// NewMailer checks the configuration; the error holds no password. keeps selects
+// the mails to keep; nil: all.
 func NewMailer(parts Sending, gate *destination.Gate, smtp SMTP, keeps func(*store.Mail) bool) (*Mailer, error) {
 	if err := smtp.Check(); err != nil {
 		return nil, err
@@ -76,8 +76,8 @@ func NewMailer(parts Sending, gate *destination.Gate, smtp SMTP, keeps func(*sto
 	return m, nil
 }
 
-// Check tells what is wrong with the configuration, without the password; nil
-// for the zero value. Nothing is sent.
+// Check returns what is wrong with the configuration, without the password;
+// nil for the zero value. It sends nothing.
 func (c SMTP) Check() error {
 	if c.Addr == "" {
 		if c != (SMTP{}) {
@@ -183,7 +183,7 @@ func (m *Mailer) deliver(ctx context.Context, id int64, keep func(func(*store.Tx
 	return message.NextAttempt, keep(func(tx *store.Tx) error { return store.Mails.Save(tx, message) })
 }
 
-// recipients are those who are told of alerts: the users of a workspace with
+// recipients are those who get alerts: the users of a workspace with
 // notifications, and its further addresses, each once (spec 2.6, 2.14).
 func recipients(tx *store.Tx, w *store.Workspace) ([]string, error) {
 	members, _, err := tx.Members(w.ID, store.Page{Ascending: true})
@@ -210,9 +210,8 @@ func recipients(tx *store.Tx, w *store.Workspace) ([]string, error) {
 	return list, nil
 }
 
-// mailNotice writes an e-mail to each who is told of alerts. Everybody gets one
-// of their own: no one sees the addresses of others, and one address that is
-// refused keeps no one else from being told.
+// mailNotice writes a separate e-mail to each recipient of alerts: no one sees
+// the addresses of others, and one refused address does not affect the others.
 func (l *Lifecycle) mailNotice(tx *store.Tx, y *store.Sync, body lifecycleBody) error {
 	w, err := store.Workspaces.Any(tx, y.WorkspaceID)
 	if err != nil {

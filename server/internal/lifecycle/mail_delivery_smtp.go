@@ -43,7 +43,7 @@ func (m *Mailer) transmit(ctx context.Context, message *store.Mail) (permanent b
 }
 
 // letter writes an e-mail. Its id follows from that of the row, so a server that
-// got it in an attempt without an answer can tell that it has it already.
+// got it in an attempt without an answer can recognize it.
 func (m *Mailer) letter(message *store.Mail) (*mail.Msg, error) {
 	letter := mail.NewMsg()
 	if err := letter.From(m.smtp.From); err != nil {
@@ -108,7 +108,7 @@ func (m *Mailer) client(whole context.Context) (*mail.Client, error) {
 }
 
 // passwordMasks hide the password as it is and as PLAIN and LOGIN write it, for
-// servers that repeat what they were told.
+// servers that repeat their input.
 func passwordMasks(smtp SMTP) (hide journal.Masks) {
 	if smtp.Password == "" {
 		return hide

@@ -13,8 +13,8 @@ import (
 	"github.com/destkit/destkit/server/internal/store"
 )
 
-// controlMailbox pages after filtering: a mailbox is small, and its total is that
-// of what was asked for.
+// controlMailbox pages after filtering: a mailbox is small, and its total counts
+// the matching mails.
 func (l *Lifecycle) controlMailbox(c *call.Control) (any, error) {
 	query, err := c.Query("organization", "workspace", "to", "kind", "limit")
 	if err != nil {

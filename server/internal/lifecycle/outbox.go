@@ -19,16 +19,16 @@ type Sending struct {
 	Clock  *clock.Clock
 }
 
-// outbox sends what the store holds open: to each receiver one after the other,
-// in the order in which it was made, again after a failure, and after a
-// restart. The store alone knows what is open; the outbox only knows when to
+// outbox sends the open messages of the store: to each receiver one after the
+// other, in the order in which it was made, again after a failure, and after a
+// restart. Only the store knows the open ones; the outbox only knows when to
 // look. All of its work is due on the service's clock, so settle and advance
 // wait for it and Close ends it.
 type outbox struct {
 	Sending
 	name string // in the reports of the clock
 
-	// open reads what is open with an id above after, in the order of the ids.
+	// open reads the open ones with an id above after, in the order of the ids.
 	open func(tx *store.Tx, after int64) ([]outgoing, error)
 	// send makes one attempt and stores with keep what became of it. It gives
 	// the moment of the next attempt, zero when there is none. Open rows stay
@@ -36,7 +36,7 @@ type outbox struct {
 	send func(ctx context.Context, id int64, keep func(change func(*store.Tx) error) error) (next time.Time, err error)
 
 	mu     sync.Mutex
-	world  int64 // counts the worlds: what was read in one is not stored into another
+	world  int64 // counts the worlds: data read in one is not stored into another
 	seen   int64 // the highest id that was looked at
 	timers map[int64]*clock.Timer
 	lanes  map[int64][]int64 // by receiver, while a worker is there
@@ -51,8 +51,8 @@ type outgoing struct {
 // lookAgain is how long the outbox waits after the store has failed it.
 const lookAgain = time.Minute
 
-// wake makes the outbox look for what is new. It may be called from within the
-// change that makes something: the look is a change too, and so waits for it.
+// wake makes the outbox look for new messages. It may be called from within the change that
+// makes something: the look is a change too, and so waits for it.
 func (o *outbox) wake() { o.Clock.AfterFunc(0, o.name, o.look) }
 
 // wakeForNews wakes the outbox where there is something new. It is called after the
@@ -152,7 +152,7 @@ func (o *outbox) work(ctx context.Context, receiver int64) {
 		switch {
 		case err == nil:
 		case ctx.Err() != nil, errors.Is(err, errForgotten), errors.Is(err, store.ErrNotFound):
-			continue // the process stops, or what was to be sent is gone
+			continue // the process stops, or the message is gone
 		default:
 			o.Log.Error("an attempt to send cannot be recorded", "what", o.name, "id", id, "error", err)
 			next = o.Clock.Now().Add(lookAgain)
@@ -170,7 +170,7 @@ func (o *outbox) again(item outgoing, world int64) {
 	}
 }
 
-// errForgotten says that the state in which an attempt began is gone.
+// errForgotten means that the state in which an attempt began is gone.
 var errForgotten = errors.New("the state was replaced")
 
 // keep stores what became of an attempt, in the state in which it began only: ids of
@@ -188,7 +188,7 @@ func (o *outbox) keep(ctx context.Context, world int64, change func(*store.Tx) e
 }
 
 // forget drops everything that waits, before another world takes the place of
-// this one; look afterwards takes over what is open there.
+// this one; look afterwards takes over the open ones there.
 func (o *outbox) forget() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

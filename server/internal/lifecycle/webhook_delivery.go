@@ -27,8 +27,8 @@ const (
 )
 
 // lifecycleBody is the body of a lifecycle webhook, in the published order. Status is
-// that of sync.completed: ok or emergency. The alert fields
-// stand in the two alert events.
+// that of sync.completed: ok or emergency. Only the two alert events have the alert
+// fields.
 type lifecycleBody struct {
 	WorkspaceID int64 `json:"workspace_id"`
 	SyncID      int64 `json:"sync_id"`
@@ -47,13 +47,13 @@ type alertBody struct {
 	FollowupURL string `json:"followup_url"`
 }
 
-// asksFor reports whether a webhook of the workspace asks for an event.
+// asksFor reports whether a webhook of the workspace subscribes to an event.
 func asksFor(tx *store.Tx, workspaceID int64, event string) (bool, error) {
 	hooks, _, err := store.Webhooks.List(tx, workspaceID, store.Page{Ascending: true})
 	return slices.ContainsFunc(hooks, func(w *store.Webhook) bool { return slices.Contains(w.Events, event) }), err
 }
 
-// tell stores an event for every webhook of the workspace that asks for it.
+// tell stores an event for every webhook of the workspace that subscribes to it.
 func (l *Lifecycle) tell(tx *store.Tx, body lifecycleBody) error {
 	hooks, _, err := store.Webhooks.List(tx, body.WorkspaceID, store.Page{Ascending: true})
 	if err != nil {
@@ -96,7 +96,7 @@ func Signature(secret, body string) string {
 }
 
 // deliver makes one attempt. Endpoint and secret are those of this moment: a
-// corrected endpoint gets what is still open.
+// corrected endpoint gets the open deliveries.
 func (l *Lifecycle) deliver(ctx context.Context, id int64, keep func(func(*store.Tx) error) error) (time.Time, error) {
 	var d *store.WebhookDelivery
 	var hook *store.Webhook

@@ -10,7 +10,7 @@ import (
 	"github.com/destkit/destkit/server/internal/store"
 )
 
-// deliveryFilter is what a caller asks for; zero numbers are all.
+// deliveryFilter is a caller's filter; zero numbers are all.
 type deliveryFilter struct {
 	workspace, webhook, sync, run int64
 	event, status                 string
@@ -22,8 +22,8 @@ func (f deliveryFilter) fits(d *store.WebhookDelivery) bool {
 		(f.event == "" || f.event == d.Event) && (f.status == "" || f.status == d.Status)
 }
 
-// controlDeliveries pages after filtering, as the mailbox does: its total is
-// that of what was asked for.
+// controlDeliveries pages after filtering, as the mailbox does: its total
+// counts the matching deliveries.
 func (l *Lifecycle) controlDeliveries(c *call.Control) (any, error) {
 	query, err := c.Query("organization", "workspace", "webhook", "sync", "sync_run", "event", "status", "limit")
 	if err != nil {

@@ -1,6 +1,5 @@
-// Package maintenance owns what is done with the data of a service while the service does
-// not run: other keys, new tokens. It opens the store alone, and
-// refuses to know what else a service has.
+// Package maintenance owns offline work on the data of a service: other keys, new tokens.
+// It opens only the store, and refuses to know the other parts of a service.
 package maintenance
 
 import (
@@ -14,7 +13,7 @@ import (
 type Maintenance struct{ store *store.Store }
 
 // Maintain opens a directory that holds data. MasterKey is its key of 32 bytes; owner
-// is what a process that finds it in use is told.
+// is shown to a process that finds it in use.
 func Maintain(ctx context.Context, dir string, masterKey []byte, owner string) (*Maintenance, error) {
 	opened, err := store.Open(ctx, store.Options{Dir: dir, MasterKey: masterKey, Owner: owner})
 	if err != nil {
@@ -31,7 +30,7 @@ func (m *Maintenance) RotateKey(ctx context.Context, newKey []byte) error {
 	return m.store.RotateMasterKey(ctx, newKey)
 }
 
-// RotateDataKeys seals every secret anew, under the master key in force.
+// RotateDataKeys seals every secret again, under the master key in force.
 func (m *Maintenance) RotateDataKeys(ctx context.Context) error { return m.store.RotateDataKeys(ctx) }
 
 // Unseal opens a secret that was sealed for a log.

@@ -8,16 +8,16 @@ import (
 	"github.com/destkit/destkit/server/internal/store"
 )
 
-// TokenRequest says whose token is made: a new API key of a workspace, a personal
-// access token of a user, or without either a personal access token of the first
-// user, with the present key of the first workspace.
+// TokenRequest selects the owner of the token: a new API key of a workspace, a
+// personal access token of a user, or without either a personal access token of
+// the first user, with the present key of the first workspace.
 type TokenRequest struct {
 	Workspace    int64
 	User         string // the e-mail address
 	Organization int64  // of that user; needed when several have one
 }
 
-// IssuedTokens are tokens with their owners; what was not asked for is zero.
+// IssuedTokens are tokens with their owners; what was not requested is zero.
 type IssuedTokens struct {
 	Organization, User         int64
 	Email, PersonalAccessToken string
@@ -25,8 +25,8 @@ type IssuedTokens struct {
 	WorkspaceAPIKey            string
 }
 
-// MissingError says that there is no owner for a token. Kind is organization, user,
-// workspace or key; Among are organizations of which each has such a user.
+// MissingError means that there is no owner for a token. Kind is organization,
+// user, workspace or key; Among are organizations of which each has such a user.
 type MissingError struct {
 	Kind  string
 	ID    int64
@@ -123,7 +123,7 @@ func (i *IssuedTokens) user(tx *store.Tx, u *store.User) (err error) {
 	return err
 }
 
-// noOwner tells an owner that is not there from a store that fails.
+// noOwner distinguishes a missing owner from a store that fails.
 func noOwner(err error, kind string, id int64) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return &MissingError{Kind: kind, ID: id}

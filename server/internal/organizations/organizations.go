@@ -1,6 +1,6 @@
-// Package organizations owns what an organization begins with and what it keeps outside
-// the store: how one is made, deleted and taken back to its beginning, and which of them
-// are of who runs the service.
+// Package organizations owns the initial contents of an organization and its data
+// outside the store: how one is made, deleted and taken back to its beginning, and which
+// of them are of who runs the service.
 package organizations
 
 import (
@@ -14,7 +14,7 @@ import (
 )
 
 // Organizations makes and deletes them, with all that they keep outside the store. The
-// fields are what it needs of the service.
+// fields are its dependencies.
 type Organizations struct {
 	Shared  *call.Shared
 	Work    *background.Work
@@ -27,7 +27,7 @@ type Organizations struct {
 type Syncs interface {
 	// Halt ends what a sync does, and drops its ledger.
 	Halt(id int64) error
-	// Forget does so for one that is deleted, and drops what it leaves behind.
+	// Forget does so for one that is deleted, and drops its leftovers.
 	Forget(id int64) error
 }
 
@@ -65,8 +65,8 @@ func (k *Organizations) Reset(ctx context.Context, id int64) error {
 	return k.clear(ctx, id, func(tx *store.Tx) error { return tx.ResetOrganization(id) })
 }
 
-// ResetAll takes the first organization back and deletes the others. What they have
-// kept outside the store is for Drop.
+// ResetAll takes the first organization back and deletes the others. Drop removes
+// their data outside the store.
 func (k *Organizations) ResetAll(ctx context.Context) (left Outside, err error) {
 	err = k.Shared.Store.Update(ctx, func(tx *store.Tx) error {
 		first, err := First(tx)

@@ -14,7 +14,7 @@ type Outside struct {
 	Destinations []*store.Destination
 	Sources      []*store.Source
 	Syncs        []int64
-	// Kept says that the settings of syncs belong to others with their ids.
+	// Kept means that the settings of syncs belong to others with their ids.
 	Kept bool
 }
 

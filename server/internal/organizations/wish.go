@@ -18,7 +18,7 @@ type Wish struct {
 	Own bool `json:"-"` // of who runs the service
 }
 
-// Check fills in what is left out, then names all that is wrong.
+// Check fills in missing values, then names all that is wrong.
 func (w *Wish) Check() error {
 	if w.Name == "" {
 		w.Name = "Organization"

@@ -1,6 +1,6 @@
-// Package problem is what the API says of a call that does not succeed: status, a sentence
-// for the client, the problems of its payload. It knows the errors of the parts below, and
-// keeps what may hold a secret out of the sentence.
+// Package problem builds the API's error answers: status, a sentence for the client, the
+// problems of its payload. It knows the errors of the parts below, and keeps possible
+// secrets out of the sentence.
 package problem
 
 import (
@@ -98,7 +98,7 @@ func Of(err error) *Failure {
 	case errors.As(err, &none):
 		return &Failure{Code: http.StatusServiceUnavailable, Message: none.Error(), Cause: err}
 	case store.Full(err):
-		// Emulated destinations and warehouses have databases of their own, and
+		// Emulated destinations and warehouses have separate databases, and
 		// snapshots have files.
 		return &Failure{Code: http.StatusInsufficientStorage, Message: "the service's disk is full; nothing was changed", Cause: err}
 	case errors.Is(err, ledger.ErrDamaged):

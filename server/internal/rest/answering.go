@@ -36,8 +36,8 @@ type Answerer struct {
 	callers call.Callers
 }
 
-// Answer serves one operation: who calls, which faults are due, is the request
-// well formed, what does the handler say, is that what the document promises.
+// Answer serves one operation: who calls, which faults are due, is the request well formed,
+// what the handler answers, and whether that conforms to the document.
 func (a *Answerer) Answer(w http.ResponseWriter, r *http.Request, op *call.Operation) {
 	c := &call.Call{Shared: a.Shared, Ctx: r.Context(), R: r, Op: op, Began: a.Clock.Now()}
 	// A client may send and read as slowly as it likes. The lock of the state is held only
@@ -50,8 +50,8 @@ func (a *Answerer) Answer(w http.ResponseWriter, r *http.Request, op *call.Opera
 	_, _ = w.Write(body)
 }
 
-// settle does what a call asks for, fills in the headers of its answer and keeps
-// it in the journal. The body is good until release.
+// settle executes a call, fills in the headers of its answer and records it in
+// the journal. The body is good until release.
 func (a *Answerer) settle(header http.Header, c *call.Call) (code int, body []byte, release func()) {
 	recorder := a.Record(c)
 	defer a.Recorded(c, recorder)
@@ -113,7 +113,7 @@ func (a *Answerer) handle(c *call.Call) (got *call.Reply, err error) {
 		}
 	}()
 	// Who calls comes first: a stranger learns nothing of faults, and nothing
-	// of what is wrong with the body.
+	// of errors in the body.
 	if err := a.callers.Authenticate(c); err != nil {
 		return nil, err
 	}
@@ -129,8 +129,8 @@ func (a *Answerer) handle(c *call.Call) (got *call.Reply, err error) {
 // fail writes the headers of a failure and gives its status and body.
 func (a *Answerer) fail(header http.Header, c *call.Call, err error) (int, []byte) {
 	f := problem.Of(err)
-	// Without a cause the answer says it all, such as that a worker serves no API.
-	// A destination that is down is logged where it was asked.
+	// Without a cause the answer is sufficient, such as that a worker serves no
+	// API. A destination that is down is logged at the call.
 	if f.Code >= http.StatusInternalServerError && f.Code != http.StatusBadGateway && f.Cause != nil {
 		a.Log.Error("call failed", "operation", c.Op.ID, "status", f.Code, "error", a.Journal.Clean(c, fmt.Sprint(f.Cause)))
 	}

@@ -19,7 +19,7 @@ import (
 const datasetSQL = "sql"
 
 // datasetBody is the body of POST and PATCH /datasets. Nil fields of
-// a PATCH keep what is stored.
+// a PATCH keep the stored value.
 type datasetBody struct {
 	Name        *string `json:"name"`
 	Type        *string `json:"type"`
@@ -110,13 +110,13 @@ func (h *Handlers) sourceFor(c *call.Call, id *int64, a *sources.Access) ([]api.
 	return nil, nil
 }
 
-// noSource is a 400: the id stands in the payload, not in the path.
+// noSource is a 400: the id is in the payload, not in the path.
 func noSource(id int64) []api.Problem {
 	return []api.Problem{{Field: "source_id", Message: fmt.Sprintf("there is no source %d in this workspace", id)}}
 }
 
 // createDatasetOf stores a dataset with what its query gives. The source is
-// looked up again: it may have been deleted while it was asked.
+// looked up again: it may have been deleted during the check.
 func createDatasetOf(tx *store.Tx, d *store.Dataset, checked sources.CheckedQuery) error {
 	if _, err := store.Sources.Read(tx, d.WorkspaceID, d.SourceID); err != nil {
 		return err
@@ -130,7 +130,7 @@ func createDatasetOf(tx *store.Tx, d *store.Dataset, checked sources.CheckedQuer
 	return store.Datasets.Create(tx, d)
 }
 
-// apply sets name, description and query, and names what is wrong with them.
+// apply sets name, description and query, and returns their problems.
 func (b datasetBody) apply(c *call.Call, d *store.Dataset) []api.Problem {
 	var problems []api.Problem
 	if b.Name != nil {
@@ -189,9 +189,9 @@ func (h *Handlers) accessByID(c *call.Call, tx *store.Tx, id int64) (sources.Acc
 	return h.Sources.Access(tx, src)
 }
 
-// saveDataset asks the source about a new query, and stores a checked body in the
-// dataset, together with the model that it belongs to, which it returns; nil for
-// none.
+// saveDataset checks a new query against the source, and stores a checked body in
+// the dataset, together with the model that it belongs to, which it returns; nil
+// for none.
 func (h *Handlers) saveDataset(c *call.Call, a sources.Access, d *store.Dataset, body datasetBody) (model *store.Model, err error) {
 	var checked sources.CheckedQuery
 	if body.Query != nil {
@@ -203,9 +203,9 @@ func (h *Handlers) saveDataset(c *call.Call, a sources.Access, d *store.Dataset,
 		}
 	}
 	err = c.Update(func(tx *store.Tx) error {
-		// Another client may have changed it while the source was asked. The body is
-		// laid over what is stored now, so updates that come together follow one
-		// another and each keeps what the other has set.
+		// Another client may have changed it during the check. The body is laid over
+		// the present row, so updates that come together follow one another and each
+		// keeps the other's changes.
 		stored, err := store.Datasets.Read(tx, d.WorkspaceID, d.ID)
 		if err != nil {
 			return err
@@ -265,7 +265,7 @@ func nameIsFree(tx *store.Tx, d *store.Dataset) error {
 		if other.Name != d.Name || other.ID == d.ID {
 			continue
 		}
-		// Only now, since few names are equal and this is a query of its own.
+		// Only now, since few names are equal and this is a separate query.
 		_, err := tx.ModelOfDataset(other.ID)
 		if errors.Is(err, store.ErrNotFound) {
 			return &store.DuplicateError{Kind: "dataset", Field: "name", Value: d.Name}

@@ -62,8 +62,8 @@ func (h *Handlers) listDestinations(c *call.Call) (*call.Reply, error) {
 
 // destinationOf shows a destination; update is whether the reply is that of an
 // update, which shows more in the spec dialect (spec 2.2). connection_details
-// hold the URL, a secret that is stored sealed only, so they are made anew from
-// the credentials each time.
+// hold the URL, a secret that is stored sealed only, so they are built from the
+// credentials each time.
 func (h *Handlers) destinationOf(d *store.Destination, credentials map[string]json.RawMessage, objects []*api.DestinationObject, update bool) *api.Destination {
 	files := h.Gate.FileSystem(d.Type)
 	shown := &api.Destination{
@@ -80,7 +80,7 @@ func (h *Handlers) destinationOf(d *store.Destination, credentials map[string]js
 }
 
 // createDestination stores the connection, then tests it (spec 3). A test that
-// fails does not undo the creation: its steps say what is wrong.
+// fails does not undo the creation: its steps hold the reason.
 func (h *Handlers) createDestination(c *call.Call) (*call.Reply, error) {
 	given, err := serviceConnectionIn(c)
 	if err != nil {
@@ -103,7 +103,7 @@ func (h *Handlers) createDestination(c *call.Call) (*call.Reply, error) {
 	if err := c.Update(func(tx *store.Tx) error { return tx.CreateDestination(d, credentials) }); err != nil {
 		return nil, err
 	}
-	// The connection exists from here on, whether or not its client still waits.
+	// The connection exists from here on, even if its client has stopped waiting.
 	objects, err := h.Destinations.Test(context.WithoutCancel(c.Ctx), d, credentials)
 	if err != nil {
 		return nil, err
@@ -128,14 +128,14 @@ func (h *Handlers) forgive(c *call.Call, typ string, credentials map[string]json
 	return credentials
 }
 
-// fetchDestination shows a destination with its objects, which are read anew
-// when they are old.
+// fetchDestination shows a destination with its objects, which are fetched
+// again when they are old.
 func (h *Handlers) fetchDestination(c *call.Call) (*call.Reply, error) {
 	d, err := view(c, ownDestination)
 	if err != nil {
 		return nil, err
 	}
-	// A destination that cannot be asked at the moment still exists.
+	// A destination that cannot be reached at the moment still exists.
 	objects, _ := h.Destinations.Objects(c.Ctx, d) // an endpoint that is away shows none
 	if gone := c.Ctx.Err(); gone != nil {
 		return nil, gone
@@ -149,8 +149,8 @@ func (h *Handlers) fetchDestination(c *call.Call) (*call.Reply, error) {
 	return call.OK(h.destinationOf(d, credentials, objects, false))
 }
 
-// updateDestination changes name and credentials, then tests again. What is
-// left out stays; the type cannot change.
+// updateDestination changes name and credentials, then tests again. Omitted
+// fields stay; the type cannot change.
 func (h *Handlers) updateDestination(c *call.Call) (*call.Reply, error) {
 	given, err := serviceConnectionIn(c)
 	if err != nil {
@@ -180,7 +180,7 @@ func (h *Handlers) updateDestination(c *call.Call) (*call.Reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	// What was open under the old credentials must not serve the new ones.
+	// Connections opened with the old credentials must not serve the new ones.
 	if err := h.Gate.Forget(d.ID); err != nil {
 		return nil, err
 	}
@@ -278,7 +278,7 @@ func (h *Handlers) objectsOfPath(c *call.Call) (*store.Destination, []*api.Desti
 	return d, objects, err
 }
 
-// refreshDestinationObjects starts a refresh; its key asks for the status.
+// refreshDestinationObjects starts a refresh; its key is used to fetch the status.
 func (h *Handlers) refreshDestinationObjects(c *call.Call) (*call.Reply, error) {
 	d, err := view(c, ownDestination)
 	if err != nil {
@@ -287,7 +287,7 @@ func (h *Handlers) refreshDestinationObjects(c *call.Call) (*call.Reply, error) 
 	return h.startRefresh(c, "objects", d.ID, func(ctx context.Context) error { return h.Destinations.Refresh(ctx, d) })
 }
 
-// fetchRefreshObjectsStatus tells how a refresh goes. The
+// fetchRefreshObjectsStatus reports the status of a refresh. The
 // destination is looked up so that a key of another workspace is a 404.
 func (h *Handlers) fetchRefreshObjectsStatus(c *call.Call) (*call.Reply, error) {
 	d, err := view(c, ownDestination)

@@ -29,7 +29,7 @@ type Console interface {
 	Front(w http.ResponseWriter, r *http.Request)
 }
 
-// Front serves what stands beside the API.
+// Front serves everything besides the API.
 type Front struct {
 	Log     *slog.Logger
 	BaseURL string // of the API, as clients have it; "": taken from each request
@@ -43,7 +43,7 @@ type Front struct {
 // Route puts it onto the mux.
 func (f *Front) Route(mux *http.ServeMux) {
 	mux.HandleFunc("GET /{$}", f.Show)
-	// It asks nothing of the store: whoever starts the service only wants to
+	// It does not use the store: whoever starts the service only wants to
 	// know that it listens.
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -61,8 +61,8 @@ func (f *Front) Route(mux *http.ServeMux) {
 	mux.Handle("GET /metrics", f.Metrics)
 }
 
-// page answers who opens the service's address with where things are: a person
-// with the console, or with a page where that is not open to them, a program with JSON. It holds no token, and asks nothing of the store.
+// page answers GET at the root with an index: a person gets the console, or a page where that is not
+// open to them, a program JSON. It holds no token and does not use the store.
 type page struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
@@ -116,7 +116,7 @@ var frontHTML = template.Must(template.New("front").Parse(`<!DOCTYPE html>
 </html>
 `))
 
-// Show answers GET /, and GET of the base path where a browser asks.
+// Show answers GET /, and GET of the base path for browsers.
 func (f *Front) Show(w http.ResponseWriter, r *http.Request) {
 	root := f.rootURL(r)
 	shown := page{
@@ -149,7 +149,7 @@ func (f *Front) Show(w http.ResponseWriter, r *http.Request) {
 	h.Set("Content-Security-Policy", frontPolicy)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
-	// It may be kept, and is asked for again: another start has another dialect.
+	// It may be cached, but is revalidated: another start has another dialect.
 	h.Set("Cache-Control", "no-cache")
 	h.Set("Vary", "Accept")
 	h.Set("ETag", tag)

@@ -1,7 +1,6 @@
-// Package rest answers the operations of the API, a file for each resource, and what stands
-// beside them at the service's address: the pages of connect links, where things are, and
-// whether the process is ready. What a run does is left to runs, and what columns mean to
-// columns.
+// Package rest answers the operations of the API, a file for each resource, and the other
+// pages at the service's address: connect links, where things are, and readiness. The work
+// of a run is left to runs, and the meaning of columns to columns.
 package rest
 
 import (

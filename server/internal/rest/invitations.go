@@ -81,7 +81,7 @@ func invitedWorkspaces(c *call.Call, tx *store.Tx, i *store.Invitation, body inv
 		case seen[w.ID]:
 			problems = append(problems, api.Problem{Field: field, Message: "is named twice"})
 		}
-		// Also unknown ones, so that each mistake is told once.
+		// Also unknown ones, so that each mistake is reported once.
 		seen[w.ID] = true
 		i.Workspaces = append(i.Workspaces, &store.WorkspaceInvitation{
 			WorkspaceID: w.ID, Email: i.Email, Role: w.Role, CreatedByID: i.CreatedByID,
@@ -129,7 +129,7 @@ func (b invitationBody) apply(_ *call.Call, i *store.Invitation) error {
 	if !i.ClaimedAt.IsZero() {
 		return errClaimed
 	}
-	// An empty update is no mistake: clients send back what they have read.
+	// An empty update is no mistake: clients send back replies.
 	if b.Role != "" {
 		i.Role = b.Role
 	}

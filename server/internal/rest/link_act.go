@@ -16,7 +16,7 @@ import (
 )
 
 // actOnLink does what a person has allowed, through the API as the workspace, and
-// says what the browser takes back.
+// returns the parameters for the browser.
 func (h *Handlers) actOnLink(ctx context.Context, l *openLink, form url.Values) (url.Values, error) {
 	switch l.Kind {
 	case linkSource:

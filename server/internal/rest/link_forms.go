@@ -30,8 +30,8 @@ type formOption struct{ Value, Label string }
 // credentialsName begins the names of the inputs of credentials.
 const credentialsName = "credentials."
 
-// credentialField is the input of one credential. Of an existing connection what is
-// left empty stays, so nothing is required there, and nothing secret shown.
+// credentialField is the input of one credential. Empty inputs of an existing connection keep
+// their values, so nothing is required there, and nothing secret shown.
 func credentialField(f api.ConfigField, edit bool) formField {
 	required := slices.Contains(f.Rules.Words, "required")
 	field := formField{
@@ -134,7 +134,7 @@ func (h *Handlers) linkForm(ctx context.Context, l *openLink) (page linkPage, er
 	return page, err
 }
 
-// storedForm is the page of a link to what is in the store.
+// storedForm is the page of a link to a stored object.
 func (h *Handlers) storedForm(tx *store.Tx, l *openLink) (linkPage, error) {
 	const keeps = "What you leave empty stays as it is."
 	switch l.Kind {
@@ -192,7 +192,7 @@ func syncForm(y *store.Sync) linkPage {
 	}}
 }
 
-// What a person may do with a sync of a list.
+// Actions of a person on a sync of a list.
 const (
 	syncPause  = "pause"
 	syncResume = "resume"
@@ -242,7 +242,7 @@ func segmentsForm(tx *store.Tx, l *openLink) (linkPage, error) {
 	return page, nil
 }
 
-// refused shows what was wrong beside the inputs, with what was given but for
+// refused shows the errors next to the inputs, with the given values except
 // secrets.
 func (p *linkPage) refused(f *problem.Failure, form url.Values) {
 	told := map[string]bool{}

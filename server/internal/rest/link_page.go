@@ -117,9 +117,9 @@ func (h *Handlers) linkOfToken(ctx context.Context, token string) (*openLink, er
 	return l, nil
 }
 
-// answerLink does what a person has decided, and sends the browser back. A link is
-// spent before anything is done, so that two answers at once do nothing twice; what
-// was not right can be sent again.
+// answerLink carries out a person's decision, and sends the browser back. A link is
+// spent before anything is done, so that two answers at once do nothing twice; a
+// refused form can be sent again.
 func (h *Handlers) answerLink(ctx context.Context, w http.ResponseWriter, l *openLink, form url.Values) {
 	switch form.Get("answer") {
 	case "allow", "refuse":

@@ -85,7 +85,7 @@ func (h *Handlers) listLinks(kind string) call.Handler {
 	}
 }
 
-// createLink makes a link of a kind. target finds what it edits; nil: nothing.
+// createLink makes a link of a kind. target finds the edited object; nil: none.
 func (h *Handlers) createLink(kind string, target owner) call.Handler {
 	return taking(func(c *call.Call, body linkBody) (*call.Reply, error) {
 		l, err := h.newLink(c, kind, body, target)
@@ -103,7 +103,7 @@ func (h *Handlers) newLink(c *call.Call, kind string, body linkBody, target owne
 		l.RedirectURI = *body.RedirectURI
 	}
 	err := c.Update(func(tx *store.Tx) error {
-		// What is not there is 404, whatever the body says.
+		// A missing object is 404, regardless of the body.
 		if target != nil {
 			id, err := target(c, tx)
 			if err != nil {

@@ -92,7 +92,7 @@ var (
 	sizeDesc = prometheus.NewDesc("destkit_store_bytes", "Size of the store.", nil, nil)
 )
 
-// stored counts what is stored when it is asked.
+// stored counts the rows of the store at each scrape.
 type stored struct{ shared *call.Shared }
 
 // Describe implements prometheus.Collector.
@@ -133,7 +133,7 @@ var (
 )
 
 // process shows how near the process is to waiting for files, and what the store does. It
-// asks no database.
+// queries no database.
 type process struct {
 	shared *call.Shared
 	files  *descriptors.Shares

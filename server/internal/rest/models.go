@@ -9,7 +9,7 @@ import (
 )
 
 // modelBody is the body of POST and PATCH below /sources/{id}/models, which are
-// deprecated (spec 4.1.9). Nil fields of a PATCH keep what is stored.
+// deprecated (spec 4.1.9). Nil fields of a PATCH keep the stored value.
 type modelBody struct {
 	Name        *string `json:"name"`
 	Query       *string `json:"query"`
@@ -34,15 +34,15 @@ func modelOf(m *store.Model) api.Model {
 // ownModel finds the model of the path below the source of the path.
 var ownModel = one(sourceOfPath, "model_id", store.Models.Read)
 
-// follow makes a model say what the dataset behind it says. The dataset is also
-// what stands for the query among the objects of the source.
+// follow copies the dataset behind a model into the model. The dataset also
+// represents the query among the objects of the source.
 func follow(m *store.Model, d *store.Dataset) {
 	m.DatasetID, m.SourceObjectID = d.ID, d.ID
 	m.Name, m.Description, m.Query, m.Columns = d.Name, d.Description, d.Query, d.Columns
 }
 
-// createModel makes a model and the dataset behind it, both or none. Name and
-// query are required, and the answer is 201: the specification says neither.
+// createModel makes a model and the dataset behind it, both or none. Name and query are
+// required, and the answer is 201: the specification defines neither.
 func (h *Handlers) createModel(c *call.Call, body modelBody) (*call.Reply, error) {
 	var src *store.Source
 	var a sources.Access
@@ -70,7 +70,7 @@ func (h *Handlers) createModel(c *call.Call, body modelBody) (*call.Reply, error
 	}
 	m := &store.Model{SourceID: src.ID}
 	err = c.Update(func(tx *store.Tx) error {
-		// The name is not checked: nothing says that models must not share one.
+		// The name is not checked: models may share one.
 		if err := createDatasetOf(tx, d, checked); err != nil {
 			return err
 		}

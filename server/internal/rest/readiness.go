@@ -13,13 +13,13 @@ import (
 	"github.com/destkit/destkit/server/internal/strictjson"
 )
 
-// readyPatience bounds one question for readiness: whoever asks has a deadline of
-// a second or a few.
+// readyPatience bounds one readiness check: probes have a deadline of a second or
+// a few.
 const readyPatience = 2 * time.Second
 
-// readyz tells balancers and supervisors whether this process should get calls.
-// Unlike /healthz it looks at what the process stands on: one that waits for its
-// database is alive, and starting it again would not help.
+// readyz reports to balancers and supervisors whether this process should get
+// calls. Unlike /healthz it checks dependencies: one that waits for its database
+// is alive, and starting it again would not help.
 func (f *Front) readyz(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), readyPatience)
 	defer cancel()

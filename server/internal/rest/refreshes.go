@@ -14,13 +14,13 @@ import (
 	"github.com/destkit/destkit/server/internal/store"
 )
 
-// startRefresh notes a refresh, runs it beside the call, and answers its key.
+// startRefresh notes a refresh, runs it in the background, and answers its key.
 func (h *Handlers) startRefresh(c *call.Call, kind string, target int64, work func(context.Context) error) (*call.Reply, error) {
 	r := &store.Refresh{WorkspaceID: c.Who.WorkspaceID, Kind: kind, TargetID: target, Status: store.RefreshProcessing, StartedAt: h.Clock.Now()}
 	if err := c.Update(func(tx *store.Tx) error { return store.Refreshes.Create(tx, r) }); err != nil {
 		return nil, err
 	}
-	// The client asks for the status; it need not wait for a slow destination.
+	// The client polls the status; it need not wait for a slow destination.
 	h.Work.Later("refresh "+kind, func(ctx context.Context) {
 		// A failure is noted as one: a client that waits must see an end.
 		r.Status, r.Error = store.RefreshCompleted, ""
@@ -79,7 +79,7 @@ func datasetOfModel(c *call.Call, tx *store.Tx) (*store.Dataset, error) {
 	return store.Datasets.Read(tx, c.Who.WorkspaceID, m.DatasetID)
 }
 
-// refreshDataset asks the source again what the query of a dataset gives.
+// refreshDataset reads the columns of a dataset's query from the source again.
 func (h *Handlers) refreshDataset(find finder[*store.Dataset]) call.Handler {
 	return func(c *call.Call) (*call.Reply, error) {
 		var d *store.Dataset
@@ -97,7 +97,7 @@ func (h *Handlers) refreshDataset(find finder[*store.Dataset]) call.Handler {
 	}
 }
 
-// reread stores what the source says about the query of a dataset, for its model
+// reread stores the source's description of a dataset's query, for its model
 // too. A query that was changed meanwhile has been checked by whoever did it.
 func (h *Handlers) reread(ctx context.Context, a sources.Access, d *store.Dataset) error {
 	checked, err := h.Sources.CheckQuery(ctx, a, d.Query)
@@ -125,7 +125,7 @@ func (h *Handlers) reread(ctx context.Context, a sources.Access, d *store.Datase
 	})
 }
 
-// fetchDatasetRefresh tells how such a refresh goes.
+// fetchDatasetRefresh reports the status of such a refresh.
 func (h *Handlers) fetchDatasetRefresh(find finder[*store.Dataset]) call.Handler {
 	return func(c *call.Call) (*call.Reply, error) {
 		d, err := view(c, find)
@@ -163,7 +163,7 @@ func namedTable(c *call.Call, tx *store.Tx) (*store.Source, *store.SourceTable, 
 	return src, t, err
 }
 
-// fetchNamedTableRefresh tells how that goes.
+// fetchNamedTableRefresh reports its status.
 func (h *Handlers) fetchNamedTableRefresh(c *call.Call) (*call.Reply, error) {
 	t, err := view(c, func(c *call.Call, tx *store.Tx) (*store.SourceTable, error) {
 		_, t, err := namedTable(c, tx)
@@ -175,7 +175,7 @@ func (h *Handlers) fetchNamedTableRefresh(c *call.Call) (*call.Reply, error) {
 	return h.columnsStatus(c, store.RefreshColumns, t.ID)
 }
 
-// columnList is a page of columns with the time of the reading beside it.
+// columnList is a page of columns with the time of the reading.
 type columnList struct {
 	api.List
 	LastRefreshedAt api.Time `json:"last_refreshed_at"`
@@ -197,7 +197,7 @@ func (h *Handlers) fetchTableColumns(c *call.Call) (*call.Reply, error) {
 		return nil, err
 	}
 	page := c.Page()
-	page.Ascending = true // columns have an order of their own
+	page.Ascending = true // columns have a separate order
 	shown := []api.DatasetColumn{}
 	for _, column := range call.SlicePage(t.Columns, page) {
 		shown = append(shown, api.DatasetColumn{Name: column.Name, DataType: column.Type})
@@ -214,7 +214,7 @@ func (h *Handlers) fetchTableColumns(c *call.Call) (*call.Reply, error) {
 	}{list, c.Next(page, list.Pagination)}}, nil
 }
 
-// lastReading is when the source was last asked for the columns of a table: by a
+// lastReading is when a table's columns were last read from the source: by a
 // refresh, by the test of its connection, or when they were found to have
 // changed.
 func lastReading(tx *store.Tx, src *store.Source, t *store.SourceTable) (time.Time, error) {

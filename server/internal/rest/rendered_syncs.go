@@ -11,9 +11,9 @@ import (
 	"github.com/destkit/destkit/server/internal/strictjson"
 )
 
-// rendered keeps the JSON of syncs by id and version, and which syncs stand on a
-// page until anything in the store changes. What is kept is bounded: beyond
-// that it starts again, which costs one rendering each.
+// rendered keeps the JSON of syncs by id and version, and which syncs are on a
+// page until anything in the store changes. The cache is bounded: beyond that it
+// starts again, which costs one rendering each.
 type rendered struct {
 	mu    sync.RWMutex
 	texts map[int64]renderedText
@@ -29,8 +29,8 @@ type syncPage struct {
 	page        store.Page
 }
 
-// listedSyncs is a page by ids and versions: what the rows say may be kept or
-// not.
+// listedSyncs is a page by ids and versions: the rows themselves may be
+// cached or not.
 type listedSyncs struct {
 	heads []store.Head
 	total int64
@@ -51,7 +51,7 @@ func (r *rendered) listed(generation uint64, at syncPage) (listedSyncs, bool) {
 	return kept, ok
 }
 
-// keepListed starts anew with the first page of another generation.
+// keepListed starts again with the first page of another generation.
 func (r *rendered) keepListed(generation uint64, at syncPage, l listedSyncs) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

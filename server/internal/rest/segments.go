@@ -15,7 +15,7 @@ import (
 )
 
 // segmentBody is the body of POST and PATCH below /sources/{id}/filter_segments.
-// Nil fields of a PATCH keep what is stored.
+// Nil fields of a PATCH keep the stored value.
 type segmentBody struct {
 	Name        *string `json:"name"`
 	Description *string `json:"description"`
@@ -23,7 +23,7 @@ type segmentBody struct {
 	Query       *string `json:"query"`
 }
 
-// apply sets what the body holds and names what is wrong with it.
+// apply sets the fields of the body and returns their problems.
 func (b segmentBody) apply(c *call.Call, g *store.Segment) []api.Problem {
 	if b.Name != nil {
 		g.Name = strings.TrimSpace(*b.Name)
@@ -83,7 +83,7 @@ func (h *Handlers) createFilterSegment(c *call.Call, body segmentBody) (*call.Re
 		return nil, err
 	}
 	err = c.Update(func(tx *store.Tx) error {
-		// Both may have been deleted while the source was asked.
+		// Both may have been deleted during the check.
 		src, err := ownSource(c, tx)
 		if err != nil {
 			return err
@@ -119,8 +119,8 @@ func datasetFor(tx *store.Tx, src *store.Source, id *int64) (*store.Dataset, []a
 	return d, nil, nil
 }
 
-// updateFilterSegment changes a segment. The next runs of its syncs send what is in
-// it then, and take what is no longer in it as gone.
+// updateFilterSegment changes a segment. The next runs of its syncs send its new
+// rows, and take rows that left it as gone.
 func (h *Handlers) updateFilterSegment(c *call.Call, body segmentBody) (*call.Reply, error) {
 	var g *store.Segment
 	var d *store.Dataset

@@ -42,8 +42,8 @@ func connectionIn(c *call.Call) (sourceBody, error) {
 	return sourceBody{*body.Connection, keys.Connection}, err
 }
 
-// warnTest tells a client why the test failed: a source has no list of steps to
-// show it in, as a destination has.
+// warnTest gives a client the reason of a failed test: a source has no list of
+// steps to show it in, as a destination has.
 func warnTest(c *call.Call, why string) {
 	if why != "" {
 		c.Warnings = append(c.Warnings, "the connection test failed at "+strings.Join(strings.Fields(why), " "))
@@ -54,7 +54,7 @@ func warnTest(c *call.Call, why string) {
 // and names all that is wrong with it.
 func (h *Handlers) applySource(c *call.Call, b sourceBody, src *store.Source, a *sources.Access) error {
 	// Each part adds its problems, so that a client sees all of them at once;
-	// what depends on the type is looked at only where the type is known.
+	// parts that depend on the type are checked only where the type is known.
 	problems := applyName(b, src)
 	described, more := h.applyType(c, b, src)
 	problems = append(problems, more...)
@@ -113,8 +113,8 @@ func (h *Handlers) applyType(c *call.Call, b sourceBody, src *store.Source) (sou
 	return described, nil
 }
 
-// readCredentials gives what was sent as it is kept. The live dialect reads each
-// value as its field means it, and keeps out what the type does not have, with a
+// readCredentials returns the sent values in stored form. The live dialect reads
+// each value as its field means it, and leaves out unknown fields, with a
 // warning.
 func (h *Handlers) readCredentials(c *call.Call, typ string, sent map[string]json.RawMessage) (map[string]json.RawMessage, []api.Problem) {
 	types := h.Sources.Types()
@@ -184,7 +184,7 @@ func applyRetention(b sourceBody, src *store.Source, described source.Descriptio
 // mergeCredentials keeps stored values that an update leaves out; null takes a
 // value away.
 func mergeCredentials(stored, sent map[string]json.RawMessage) map[string]json.RawMessage {
-	// A copy: stored still says what the source is until the update is through.
+	// A copy: stored describes the source until the update is through.
 	merged := maps.Clone(stored)
 	if merged == nil {
 		merged = map[string]json.RawMessage{}

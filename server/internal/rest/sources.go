@@ -10,7 +10,7 @@ import (
 )
 
 // sourceOf shows a source. A basic engine keeps its state in the service and
-// only ever reads; an advanced one writes a schema of its own.
+// only ever reads; an advanced one writes its own schema.
 func (h *Handlers) sourceOf(src *store.Source) api.Source {
 	details := src.Details
 	if details == nil {
@@ -37,8 +37,8 @@ func (h *Handlers) worksAs(src *store.Source) string {
 // ownSource finds the source of the path in the caller's workspace.
 var ownSource = one(callersWorkspace, "source_id", store.Sources.Read)
 
-// createSource stores a connection whatever its test says, so that a source can
-// be set up before its network is; the result of the test tells.
+// createSource stores a connection even if its test fails, so that a source can
+// be set up before its network is; the reply has the test's result.
 func (h *Handlers) createSource(c *call.Call) (*call.Reply, error) {
 	connection, err := connectionIn(c)
 	if err != nil {
@@ -149,7 +149,7 @@ func (h *Handlers) deleteSource(c *call.Call) (*call.Reply, error) {
 }
 
 // listSourceTypes lists the kinds of sources that can be created (spec 2.10).
-// They have no time of creation; the order of the catalogue stands for it.
+// They have no time of creation; the order of the catalogue is used.
 func (h *Handlers) listSourceTypes(c *call.Call) (*call.Reply, error) {
 	page, types := c.Page(), h.Sources.Types().Types()
 	shown := []api.SourceType{}

@@ -23,7 +23,7 @@ func (h *Handlers) check(c *call.Call, y *store.Sync, before sources.Origin, exi
 		return err
 	}
 	subject := mapping.Subject{Config: y.Config, Present: c.Keys(), ExistingAlerts: existingAlerts}
-	// Both ends first: the rules about mappings need to know what is there.
+	// Both ends first: the rules about mappings need the columns and fields.
 	problems, err := h.checkDestination(c, y, &subject)
 	if err != nil {
 		return err

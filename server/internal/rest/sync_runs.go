@@ -48,7 +48,7 @@ func (h *Handlers) triggerSync(c *call.Call) (*call.Reply, error) {
 }
 
 // cancelSyncRun ends a run that is not over. It counts as failed, with canceled
-// true; what was acknowledged stays.
+// true; acknowledged records stay.
 func (h *Handlers) cancelSyncRun(c *call.Call) (*call.Reply, error) {
 	var told func()
 	err := c.Update(func(tx *store.Tx) error {
@@ -102,7 +102,7 @@ func (h *Handlers) fetchSyncRunRecords(c *call.Call) (*call.Reply, error) {
 		}
 	}
 	if run.Run.CompletedAt == nil {
-		// What is on its way has no result yet. Once the run is over, it is known that none comes.
+		// Records on their way have no result yet. Once the run is over, it is known that none comes.
 		filter.Also = answered(filter.Also)
 	}
 	page := c.Page()

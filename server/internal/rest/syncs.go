@@ -42,8 +42,8 @@ func syncOfPath(c *call.Call, tx *store.Tx) (int64, error) {
 // have not changed since they were last shown.
 func (h *Handlers) listSyncs(c *call.Call) (*call.Reply, error) {
 	at := syncPage{c.Who.WorkspaceID, c.Page()}
-	// Asked before the rows are read: a change in between makes the kept page
-	// useless, never wrong.
+	// Read before the rows: a change in between makes the kept page useless,
+	// never wrong.
 	generation := h.Shared.Store.Generation()
 	if l, ok := h.replies.listed(generation, at); ok {
 		if texts := h.replies.all(l.heads); texts != nil {
@@ -126,7 +126,7 @@ func sentDeprecatedFields(c *call.Call) bool {
 	return false
 }
 
-// onlyValidates reports whether the call only asks (spec 4.1.2).
+// onlyValidates reports whether the call only validates (spec 4.1.2).
 func onlyValidates(c *call.Call) bool {
 	return c.Has("validate_only") && string(c.Present["validate_only"]) == "true"
 }
@@ -139,8 +139,8 @@ func (h *Handlers) createSync(c *call.Call) (*call.Reply, error) {
 	})
 }
 
-// configured lays the body over a sync and stores it, or says what it would store; shown is
-// the answer once it is stored.
+// configured lays the body over a sync and stores it, or returns what it would store; shown
+// is the answer once it is stored.
 func (h *Handlers) configured(c *call.Call, y *store.Sync, save func(*store.Tx, *store.Sync) error, shown func() api.Reply) (*call.Reply, error) {
 	if err := h.configure(c, y); err != nil {
 		return nil, err
@@ -160,7 +160,7 @@ func (h *Handlers) configured(c *call.Call, y *store.Sync, save func(*store.Tx, 
 
 // validated answers a call with validate_only: the sync as it would be.
 func (h *Handlers) validated(c *call.Call, y *store.Sync) (*call.Reply, error) {
-	// As it would stand after the change.
+	// As it would be after the change.
 	now := h.Clock.Now()
 	if y.ID == 0 {
 		y.CreatedAt = now
@@ -205,8 +205,8 @@ func (h *Handlers) configure(c *call.Call, y *store.Sync) error {
 	return h.check(c, y, before, existing)
 }
 
-// overlay lays the body over the stored configuration: what it holds replaces
-// the stored value whole, null included, and what it leaves out stays.
+// overlay lays the body over the stored configuration: its values replace the
+// stored ones whole, null included, and omitted ones stay.
 func overlay(c *call.Call, dst *api.SyncConfig) error {
 	before := *dst
 	mapping.Supersede(dst, c.Keys())

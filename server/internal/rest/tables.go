@@ -116,7 +116,7 @@ func (h *Handlers) readColumns(ctx context.Context, a sources.Access, t *store.S
 	return errors.Join(missing, err)
 }
 
-// fetchRefreshTablesStatus tells how a refresh of the tables goes.
+// fetchRefreshTablesStatus reports the status of a refresh of the tables.
 func (h *Handlers) fetchRefreshTablesStatus(c *call.Call) (*call.Reply, error) {
 	if _, err := view(c, ownSource); err != nil {
 		return nil, err

@@ -16,7 +16,7 @@ import (
 )
 
 // topicBody is the body of POST and PATCH below /sources/{id}/topics (spec 4).
-// Nil fields of a PATCH keep what is stored.
+// Nil fields of a PATCH keep the stored value.
 type topicBody struct {
 	Name          *string         `json:"name"`
 	Description   *string         `json:"description"`
@@ -37,7 +37,7 @@ func (b topicBody) apply(c *call.Call, t *store.Topic) error {
 	// null is the same as leaving it out: a topic always has a schema.
 	if len(b.SampleMessage) > 0 && string(b.SampleMessage) != "null" {
 		t.SampleMessage = b.SampleMessage
-		// Derived anew from the whole message: fields that it lacks are gone.
+		// Derived from the whole new message: fields that it lacks are gone.
 		schema, err := SchemaOf(b.SampleMessage)
 		if err != nil {
 			problems = append(problems, api.Problem{Field: "sample_message", Message: err.Error()})

@@ -17,7 +17,7 @@ import (
 )
 
 // webhookBody is the body of POST and PATCH /webhooks. Nil fields
-// of a PATCH keep what is stored.
+// of a PATCH keep the stored value.
 type webhookBody struct {
 	Name        *string   `json:"name"`
 	Endpoint    *string   `json:"endpoint"`
@@ -62,7 +62,7 @@ func checkEndpoint(field, endpoint string) []api.Problem {
 		return bad("must be an absolute URL such as https://example.com/hooks")
 	case !strings.EqualFold(parsed.Scheme, "https"):
 		return bad("must be an https URL")
-	case parsed.User != nil: // would stand in logs of proxies
+	case parsed.User != nil: // would appear in logs of proxies
 		return bad("must not hold a user or a password; put a secret into the path or the query")
 	case parsed.Fragment != "":
 		return bad("must not hold a fragment: it is never sent")
@@ -70,8 +70,8 @@ func checkEndpoint(field, endpoint string) []api.Problem {
 	return nil
 }
 
-// chooseEvents puts the chosen events into the order of the catalogue, each
-// once. An empty list is all of them: a webhook that is never called is no use.
+// chooseEvents puts the chosen events into the order of the catalogue, each once. An empty list
+// is all of them: a webhook that is never called is pointless.
 func chooseEvents(events []string) ([]string, []api.Problem) {
 	if len(events) == 0 {
 		return slices.Clone(api.WebhookEvents), nil

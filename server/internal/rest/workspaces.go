@@ -19,7 +19,7 @@ type workspaceBody struct {
 	ReturnKey          bool      `json:"return_workspace_api_key"`
 }
 
-// apply sets what the body holds and names what is wrong with it.
+// apply sets the fields of the body and returns their problems.
 func (b workspaceBody) apply(_ *call.Call, w *store.Workspace) error {
 	var problems []api.Problem
 	if b.Name != nil {
@@ -48,7 +48,7 @@ func workspaceOf(w *store.Workspace) api.Workspace {
 }
 
 // createWorkspace answers 201 with the status success (spec 4); the key is
-// shown only when asked for (spec 4.1.7). The creator becomes its owner.
+// shown only on request (spec 4.1.7). The creator becomes its owner.
 func (h *Handlers) createWorkspace(c *call.Call, body workspaceBody) (*call.Reply, error) {
 	w := &store.Workspace{OrganizationID: c.Who.OrganizationID, NotificationEmails: []string{}}
 	if err := body.apply(c, w); err != nil {

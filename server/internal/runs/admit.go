@@ -8,13 +8,13 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/executor"
 )
 
-// OpenFiles is how many files a run has open at most, beside its connections to the
+// OpenFiles is how many files a run has open at most, besides its connections to the
 // destination: the database of its source with log and index, its ledger, and what does
 // not fit into memory.
 const OpenFiles = 16
 
-// admit lets a run begin when there are descriptors for all that it opens: one that has
-// begun never waits for them. Until then it is queued, and the clock moves on. The
+// admit lets a run start when there are descriptors for all that it opens: a started
+// run never waits for them. Until then it is queued, and the clock moves on. The
 // outcome is that of a run that has waited in vain; one whose wait was ended by another
 // has none.
 func (e *Engine) admit(ctx context.Context) (release func(), o executor.Outcome) {

@@ -18,8 +18,8 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/mapping"
 )
 
-// Engine works on what is queued: it turns rows of the store into a job of the executor,
-// and what the executor reports into the run that clients read.
+// Engine works on queued runs: it turns rows of the store into a job of the executor,
+// and the executor's reports into the run that clients read.
 type Engine struct {
 	Planning
 	EngineParts
@@ -79,7 +79,7 @@ func (e *Engine) Resume(ctx context.Context) error {
 	return err
 }
 
-// Start runs a queued run beside the caller, unless it is started already. The
+// Start runs a queued run in the background, unless it is started already. The
 // clock waits for it. While the engine is held it stays in the store, where
 // Resume finds it.
 func (e *Engine) Start(workspaceID, runID int64) {
@@ -137,8 +137,8 @@ func (e *Engine) Cancel(runID int64) bool {
 	if ok && !run.canceled {
 		run.canceled = true
 		run.cancel(errCanceledByClient)
-		// Who asks the clock to settle waits for the end of the run, also when it
-		// slept as it was cancelled.
+		// Settle of the clock waits for the end of the run, also when it slept as
+		// it was cancelled.
 		_, done := e.Clock.Work(e.Work.Ctx, fmt.Sprintf("end of sync run %d", runID))
 		e.Work.Run(func() {
 			defer done()
@@ -161,8 +161,8 @@ func (e *Engine) Ended(runID int64) <-chan struct{} {
 	return nil
 }
 
-// isCanceled reports whether a client has cancelled a run that works here, be it told
-// to stop as well.
+// isCanceled reports whether a client has cancelled a run that works here, even if it
+// is being stopped as well.
 func (e *Engine) isCanceled(runID int64) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

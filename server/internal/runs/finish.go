@@ -10,8 +10,8 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/executor"
 )
 
-// ending is the end of one run: what is recorded of it in one transaction, and what
-// follows once that is committed.
+// ending is the end of one run: its records in one transaction, and the work after
+// the commit.
 type ending struct {
 	e        *Engine
 	sync     *store.Sync

@@ -7,12 +7,11 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/executor"
 )
 
-// Hold stops the runs under way where they stand, each between two batches, and
-// keeps others from starting, so that store, books and destinations can be
-// copied or replaced as they are at one moment. It waits for calls of
-// destinations that are on their way for as long as the executor's grace, no
-// longer. The clock does not pass for quiet meanwhile. Release starts what the
-// store then says is to run.
+// Hold stops the active runs, each between two batches, and keeps others from
+// starting, so that store, ledgers and destinations can be copied or replaced
+// in one consistent state. It waits for calls of destinations that are on their
+// way for as long as the executor's grace, no longer. The clock does not count
+// as quiet meanwhile. Release starts the runs that the store then holds.
 func (e *Engine) Hold(ctx context.Context) (release func(), err error) {
 	select {
 	case e.turn <- struct{}{}: // one at a time
@@ -57,5 +56,5 @@ func (e *Engine) Held() bool {
 	return e.held
 }
 
-// stopped tells that a run was told to stop and go on later.
+// stopped reports whether a run was stopped to go on later.
 func stopped(ctx context.Context) bool { return errors.Is(context.Cause(ctx), executor.ErrStop) }

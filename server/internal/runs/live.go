@@ -27,8 +27,7 @@ func NewLive(parts Planning) *Live {
 	return &Live{Planning: parts, tries: map[int64]int{}, timers: map[int64]*clock.Timer{}}
 }
 
-// The waits before a live sync tries again what was left: doubled from run to
-// run.
+// The waits before a live sync retries the rest: doubled from run to run.
 const (
 	liveFirst = time.Minute
 	liveMost  = time.Hour
@@ -61,8 +60,8 @@ func (l *Live) Posted(tx *store.Tx, topicID int64) (runs []*store.SyncRun, err e
 	return runs, nil
 }
 
-// queue makes a run unless one is active: that one, or the end of it, sees what
-// is new.
+// queue makes a run unless one is active: that one, or the end of it, sees the
+// new rows.
 func (l *Live) queue(tx *store.Tx, y *store.Sync, why string) (*store.SyncRun, error) {
 	_, err := tx.ActiveRun(y.ID)
 	if err == nil {
@@ -77,8 +76,8 @@ func (l *Live) queue(tx *store.Tx, y *store.Sync, why string) (*store.SyncRun, e
 
 // catchUp starts a run of a live sync that has messages to read: one that was
 // created, changed, or let go on, also by a start of the process. The first run
-// of a sync that skips what is there takes place at once, so that it skips no
-// message that comes later.
+// of a sync that skips existing messages takes place at once, so that it skips
+// no message that comes later.
 func (l *Live) catchUp(ctx context.Context, workspaceID, id int64) {
 	var run *store.SyncRun
 	err := l.Shared.Store.Update(ctx, func(tx *store.Tx) error {
@@ -115,7 +114,7 @@ func (l *Live) catchUp(ctx context.Context, workspaceID, id int64) {
 	}
 }
 
-// begin starts anew with a sync that was created or changed.
+// begin starts again with a sync that was created or changed.
 func (l *Live) begin(y *store.Sync) {
 	l.forget(y.ID)
 	if isLive(y) {

@@ -10,7 +10,7 @@ import (
 
 // matchRate measures how many of the records that the last run sent to an
 // audience the application recognises (spec 2.6). A run that sent nothing, and
-// an object that is no audience, keep what was measured before.
+// an object that is no audience, keep the earlier rate.
 func (e *Engine) matchRate(y *store.Sync, run *store.SyncRun, destinationType string) (*api.MatchRate, error) {
 	object := y.Config.DestinationAttributes.Object
 	const page = 1000

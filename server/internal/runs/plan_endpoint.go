@@ -22,8 +22,8 @@ type Endpoint struct {
 	before string // "" at the first run
 }
 
-// moved reports whether everything must be sent again: what is behind another URL
-// may know nothing of what was acknowledged.
+// moved reports whether everything must be sent again: the system behind another
+// URL may lack acknowledged records.
 func (e Endpoint) moved() bool { return e.before != "" && e.before != e.now }
 
 // endpointOf compares the URL of the destination with that of the last run that
@@ -49,8 +49,8 @@ func setting(tx *store.Tx, name string) (string, error) {
 }
 
 // withoutSecrets is a URL without what in it may be a secret (spec 5.2.3): a new secret
-// leads to the same destination. The query never counts. Of the path the segments
-// that cannot be guessed are left out; the others tell endpoints of one host apart.
+// leads to the same destination. The query never counts. Of the path the segments that
+// cannot be guessed are left out; the others distinguish endpoints of one host.
 func withoutSecrets(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -84,14 +84,14 @@ func (e Endpoint) Keep(tx *store.Tx, syncID int64) error {
 	return tx.SetSetting(endpointSetting(syncID), e.now)
 }
 
-// Resend makes a full sync of a run to another URL. What is sent once has none.
+// Resend makes a full sync of a run to another URL. Syncs that send each record once have none.
 func (k *Planner) Resend(job *executor.Job, to Endpoint) {
 	if to.moved() && !k.Deviations.KeepsURL && !executor.SentOnce(&job.Config) {
 		job.Full, job.FullReason = true, "the URL of the destination has changed"
 	}
 }
 
-// ForgetEndpoint drops what is kept of a sync for its next run.
+// ForgetEndpoint drops the settings that a sync keeps for its next run.
 func ForgetEndpoint(tx *store.Tx, syncID int64) error {
 	return errors.Join(tx.DeleteSetting(endpointSetting(syncID)), tx.DeleteSetting(mergedSetting(syncID)))
 }

@@ -16,8 +16,8 @@ import (
 )
 
 // Job resolves a sync: its source, its destination, and whether its configuration still
-// fits both. to is where the run sends to, seen what it finds of the columns of its
-// source; done closes both ends.
+// fits both. to is where the run sends to, seen the found columns of its source; done
+// closes both ends.
 func (k *Planner) Job(ctx context.Context, y *store.Sync, run *store.SyncRun, to *Endpoint, seen *sources.ColumnWatch) (job *executor.Job, done func(), err error) {
 	var d *store.Destination
 	var credentials map[string]json.RawMessage
@@ -104,10 +104,10 @@ func (k *Planner) storeColumns(ctx context.Context, y *store.Sync, sh *sources.S
 	}
 }
 
-// fit checks a sync against what the destination says of itself. What does not
-// fit any more may be the fault of an old answer, so the destination is asked
-// again before the run fails. So it is where columns have changed:
-// fields that were created for them are in no old answer, and their types count.
+// fit checks a sync against the destination's objects. A mismatch may come from
+// an old answer, so it fetches them again before the run fails. The same holds
+// where columns have changed: fields that were created for them are in no old
+// answer, and their types count.
 func (k *Planner) fit(ctx context.Context, d *store.Destination, subject *mapping.Subject, changed bool) ([]api.Problem, error) {
 	asked := false
 	if changed && sources.Followed(&subject.Config) {
@@ -151,8 +151,8 @@ func (k *Planner) fit(ctx context.Context, d *store.Destination, subject *mappin
 	}
 }
 
-// askAgain asks a destination for its objects. One that does not answer is no error:
-// its old answer has to do.
+// askAgain fetches the objects of a destination. No answer is no error: the old one
+// has to do.
 func (k *Planner) askAgain(ctx context.Context, d *store.Destination) (answered bool, err error) {
 	err = k.Destinations.Refresh(ctx, d)
 	if store.Passing(err) {
@@ -190,8 +190,8 @@ func (k *Planner) connect(ctx context.Context, y *store.Sync, run *store.SyncRun
 	return job, func() { from.Close(); to.Close() }, nil
 }
 
-// unplanned is the failure of a run whose destination could not be asked for its
-// objects.
+// unplanned is the failure of a run that could not fetch the objects of its
+// destination.
 func unplanned(err error) *PlanError {
 	p := &PlanError{Code: CodeFailed, Message: "the destination could not be asked for its objects", Detail: err.Error(), Transient: passing(err), Cause: err}
 	var call *destination.CallError
@@ -204,7 +204,7 @@ func unplanned(err error) *PlanError {
 	return p
 }
 
-// passing tells of a failed call whether the next one may well succeed.
+// passing reports whether the call after a failed one may well succeed.
 func passing(err error) bool {
 	var call *destination.CallError
 	if !errors.As(err, &call) {

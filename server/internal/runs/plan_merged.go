@@ -27,7 +27,7 @@ func mergedOf(tx *store.Tx, syncID int64) (m merged, err error) {
 	return m, err
 }
 
-// tell hands it to a job, with how far the run had come when it was interrupted.
+// tell passes it to a job, with the progress of an interrupted run.
 func (m merged) tell(job *executor.Job, run *store.SyncRun) {
 	job.Merged, job.Completed = m.run, m.completed > 0
 	if n := run.Run.RecordsProcessed; n != nil {

@@ -37,7 +37,7 @@ type Planning struct {
 	Clock  *clock.Clock
 	Work   *background.Work
 	Runs   *Engine // makes runs and lets them work
-	// Ledger is what was acknowledged, once it is open.
+	// Ledger holds the acknowledgements, once it is open.
 	Ledger func() *ledger.Ledger
 	// Position is how far a sync has read its topic.
 	Position func(syncID int64) (int64, error)

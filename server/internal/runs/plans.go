@@ -13,7 +13,7 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/executor"
 )
 
-// Planner plans runs. Its fields are what it needs of the service.
+// Planner plans runs. Its fields are its dependencies.
 type Planner struct {
 	Shared       *call.Shared
 	Log          *slog.Logger
@@ -25,7 +25,7 @@ type Planner struct {
 	Ask func(ctx context.Context, connection int64, fn func(ctx context.Context) error) error
 }
 
-// CodeFailed is the error code of a run whose destination cannot be asked.
+// CodeFailed is the error code of a run whose destination cannot be reached.
 const CodeFailed = "PLANNING_FAILED"
 
 // PlanError is why a run cannot be planned: the error code of the run, its message, its

@@ -16,8 +16,8 @@ import (
 )
 
 // countersOf writes the counters of a run as clients see them (spec 2.9). In the
-// published example the source count has the deletes among it: it is never
-// below what was processed, also where a mirror removes more than there is left.
+// published example the source count has the deletes among it: it is never below
+// the processed count, also where a mirror removes more than there is left.
 func countersOf(r *api.SyncRun, c executor.Counters) {
 	c.SourceRecords = max(c.SourceRecords, c.Processed+c.Invalid)
 	r.SourceRecordCount, r.SourceRecordUpdates = &c.SourceRecords, &c.SourceUpdates
@@ -51,7 +51,7 @@ const progressEvery = 250 * time.Millisecond
 
 func (p *Progress) step(name string) { p.Report(executor.Progress{Step: name}) }
 
-// Report notes where the run stands: at once for who asks, a little later in the store.
+// Report notes the progress of the run: at once for readers, a little later in the store.
 func (p *Progress) Report(at executor.Progress) {
 	p.e.show(p.run.ID, at)
 	p.mu.Lock()
@@ -67,9 +67,9 @@ func (p *Progress) at() string {
 	return p.now
 }
 
-// progressBook stores where all runs stand: those that have something
-// new together, in one change per tick. No run waits for it. A run that ends before
-// costs nothing.
+// progressBook stores the progress of all runs: those with something new together,
+// in one change per tick. No run waits for it. A run that ends before costs
+// nothing.
 type progressBook struct {
 	e *Engine
 
@@ -78,7 +78,7 @@ type progressBook struct {
 	writing bool                   // a writer is on its way
 }
 
-// progressNote is where one run stands.
+// progressNote is the progress of one run.
 type progressNote struct {
 	run   *store.SyncRun
 	at    executor.Progress
@@ -98,7 +98,7 @@ func (b *progressBook) note(run *store.SyncRun, at executor.Progress) {
 	}
 }
 
-// forget drops what is not stored yet of a run that has ended.
+// forget drops the unstored progress of a run that has ended.
 func (b *progressBook) forget(runID int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

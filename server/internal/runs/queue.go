@@ -37,8 +37,8 @@ func (e *Engine) Launch(run *store.SyncRun) {
 // CodeCanceled is the error code of a cancelled run.
 const CodeCanceled = "CANCELED"
 
-// CallOff ends a run that is queued or works, in the change that a client has asked for.
-// told tells people and webhooks of the end, when the change is stored.
+// CallOff ends a run that is queued or works, in the change that a client requested.
+// told notifies people and webhooks of the end, once the change is stored.
 func (e *Engine) CallOff(ctx context.Context, tx *store.Tx, run *store.SyncRun) (told func(), err error) {
 	run.Run.Canceled = true
 	if e.Cancel(run.ID) { // who works on it writes its end, or who resumes it

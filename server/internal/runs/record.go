@@ -11,8 +11,8 @@ import (
 )
 
 // record makes a change of the store that must not be lost: a store that is
-// locked or full may be free a little later, and a run that stands as working
-// for ever would let all later ones be skipped. It gives up when the run goes on
+// locked or full may be free a little later, and a run that stays marked as
+// working would make all later ones be skipped. It gives up when the run goes on
 // after a restart, or its sync is gone.
 func (e *Engine) record(ctx context.Context, run int64, change func(*store.Tx) error) error {
 	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -46,7 +46,7 @@ func ownTrouble(o executor.Outcome) bool {
 	return o.Status == api.RunFailed && !o.Canceled && store.Passing(o.Cause)
 }
 
-// lag says that a run waits for the store: no one has to wait for its end.
+// lag notes that a run waits for the store: no one has to wait for its end.
 func (e *Engine) lag(run int64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -70,8 +70,8 @@ func (e *Engine) show(run int64, at executor.Progress) {
 	}
 }
 
-// Shown is a run with the sums of this moment (spec 2.9): what is stored of one
-// that works is a little older.
+// Shown is a run with the sums of this moment (spec 2.9): the stored sums of a
+// working one are a little older.
 func (e *Engine) Shown(run *store.SyncRun) api.SyncRun {
 	out := syncRunOf(run)
 	if out.Status != api.RunWorking {

@@ -65,8 +65,8 @@ func EventField(y *store.Sync) string {
 	return ""
 }
 
-// RecordIdentifier is the identifier of a logged record. Of a message it stands in
-// what was sent; one that is under way has none yet.
+// RecordIdentifier is the identifier of a logged record. For a message it is in
+// the sent record; one under way has none yet.
 func RecordIdentifier(event string, r *ledger.Record) []byte {
 	if event == "" || r.Verdict == ledger.Invalid {
 		return r.Key
@@ -78,8 +78,8 @@ func RecordIdentifier(event string, r *ledger.Record) []byte {
 	return mapping.AppendCanonical(nil, record[event])
 }
 
-// IdentifierKeys are the forms that an identifier may have in the ledger: what people
-// type may be JSON text or plain text, and 42 may stand for "42".
+// IdentifierKeys are the forms that an identifier may have in the ledger: people type
+// JSON text or plain text, and 42 may mean "42".
 func IdentifierKeys(text string) (key, other []byte) {
 	quoted := rawjson.AppendString(nil, text)
 	if json.Valid([]byte(text)) {

@@ -12,8 +12,8 @@ import (
 )
 
 // Retention drops the records of runs whose time is over (410 after 14
-// days), on the service's clock. The state of a sync stays: what was
-// acknowledged is never sent again for that.
+// days), on the service's clock. The state of a sync stays:
+// acknowledged records are not sent again because of that.
 type Retention struct {
 	Planning
 
@@ -48,8 +48,8 @@ func (k *Retention) lookAt(at time.Time, replace bool) {
 // dropAtOnce is how many runs are looked at together.
 const dropAtOnce = 500
 
-// Look drops what is due, in the order of time, and comes back for the rest. No run is
-// read whose time is still to come, but the first.
+// Look drops the due records, in the order of time, and comes back for the rest. No
+// run is read whose time is still to come, but the first.
 func (k *Retention) Look(ctx context.Context) error {
 	var next time.Time
 	for after := (store.KeptRun{}); next.IsZero(); {
@@ -72,7 +72,7 @@ func (k *Retention) Look(ctx context.Context) error {
 }
 
 // dropDue drops the records of those runs whose time is over, notes that they are gone,
-// and tells when the first of the others is due; zero: there is no other.
+// and returns when the first of the others is due; zero: there is no other.
 func (k *Retention) dropDue(ctx context.Context, some []store.KeptRun) (next time.Time, err error) {
 	now := k.Clock.Now()
 	var gone []int64

@@ -27,8 +27,7 @@ const reasonRetry = "Retry"
 // retrySettings begins the names of what retrySetting names.
 const retrySettings = "retry of sync "
 
-// RetrySetting holds what is still to be tried again, so that a restart does not
-// forget it.
+// RetrySetting holds the pending retries, so that a restart does not forget it.
 func RetrySetting(syncID int64) string { return fmt.Sprintf("%s%d", retrySettings, syncID) }
 
 // Retry is the next run of a sync whose last one failed.
@@ -54,7 +53,7 @@ func NewRetries(parts Planning) *Retries {
 }
 
 // Ended decides in the transaction that ends a run whether another one follows.
-// It replaces what was planned before: every run starts from here.
+// It replaces the earlier plan: every run starts from here.
 func (p *Retries) Ended(tx *store.Tx, y *store.Sync, run *store.SyncRun, transient bool) (next *Retry, err error) {
 	before, err := p.planned(tx, y.ID)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 )
 
 // Schedule starts runs when they fall due on the service's clock (UTC; continuous is
-// every minute), and after another sync has completed. What falls
-// due stands in the store, in the order of time: here waits one timer, for the first.
+// every minute), and after another sync has completed. The store holds what falls
+// due, in the order of time; one timer here waits for the first.
 type Schedule struct {
 	Planning
 	live    *Live
@@ -23,10 +23,10 @@ type Schedule struct {
 	// never replaces a newer one. No change of the store waits for it.
 	Looking sync.Mutex
 
-	mu    sync.Mutex // never held while the store is asked
+	mu    sync.Mutex // never held during calls of the store
 	timer *clock.Timer
-	first store.Due // what the timer waits for
-	asked bool      // the store is being asked what comes first
+	first store.Due // the timer waits for it
+	asked bool      // the store is being queried for the first one
 	awake bool      // schedules were taken up (since), so that none is due by mistake
 }
 
@@ -39,7 +39,7 @@ func NewSchedule(parts Planning, l *Live, r *Retries) *Schedule {
 // between two of them.
 const dueAtOnce = 50
 
-// Plan tells the store when a sync runs by itself.
+// Plan computes for the store when a sync runs by itself.
 func (p *Schedule) Plan(y *store.Sync, from time.Time) store.Plan {
 	plan := store.Plan{DueAt: NextRun(&y.Config, from), Turn: p.Clock.Turn()}
 	if !y.Config.Paused {
@@ -52,7 +52,7 @@ func (p *Schedule) Plan(y *store.Sync, from time.Time) store.Plan {
 func (p *Schedule) Put(y *store.Sync) {
 	p.live.begin(y)
 	p.mu.Lock()
-	// What comes later than the first is found when that has run.
+	// Later ones are found when the first has run.
 	moot := p.timer != nil && !p.asked && p.first.SyncID != y.ID && (y.Due.At.IsZero() || y.Due.At.After(p.first.At))
 	p.mu.Unlock()
 	if !moot {
@@ -124,7 +124,7 @@ func (p *Schedule) Forget() {
 	p.retries.forgetAll()
 }
 
-// due starts the runs that are due, and waits for what comes next. While the clock is
+// due starts the runs that are due, and waits for the next one. While the clock is
 // being advanced it starts one: all that follows from that comes before the next one.
 func (p *Schedule) due(ctx context.Context) {
 	most := int64(dueAtOnce)

@@ -8,9 +8,9 @@ import (
 )
 
 // This file is how schedules are taken up at a start, and by a clock
-// that was set. Only what has to be planned anew is read.
+// that was set. It reads only what has to be planned again.
 
-// All takes up every schedule, as at a start: what fell due while no process was there is
+// All takes up every schedule, as at a start: runs that fell due without a process are
 // left out.
 func (p *Schedule) All(ctx context.Context) error {
 	from := p.Clock.Now()
@@ -22,7 +22,7 @@ func (p *Schedule) All(ctx context.Context) error {
 	return p.wake(ctx, from, from)
 }
 
-// GoOn takes up what was forgotten for nothing: it falls due as if nothing had been.
+// GoOn takes up schedules that were dropped needlessly: they fall due as before.
 func (p *Schedule) GoOn(ctx context.Context) error {
 	return p.wake(ctx, p.Clock.Now(), time.Time{})
 }
@@ -37,8 +37,8 @@ func (p *Schedule) wake(ctx context.Context, from, missed time.Time) error {
 	return p.rest(ctx)
 }
 
-// Again schedules by a clock that was set. What is overdue by it runs as it is, and
-// what was planned from a later moment is planned anew.
+// Again schedules by a clock that was set. Overdue runs start, and runs that were
+// planned from a later moment are planned again.
 func (p *Schedule) Again(ctx context.Context) error {
 	if err := p.replan(ctx, p.Clock.Now(), time.Time{}); err != nil {
 		return err
@@ -47,10 +47,10 @@ func (p *Schedule) Again(ctx context.Context) error {
 	return nil
 }
 
-// planAtOnce is how many syncs one change plans anew.
+// planAtOnce is how many syncs one change plans again.
 const planAtOnce = 200
 
-// replan plans from a moment on what has to be planned anew (store.UnplannedSyncs).
+// replan plans from a moment on the syncs that need it (store.UnplannedSyncs).
 func (p *Schedule) replan(ctx context.Context, from, missed time.Time) error {
 	for after := int64(0); ; {
 		some := []*store.Sync{}

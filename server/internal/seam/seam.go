@@ -1,5 +1,5 @@
-// Package seam is where tests stand between a service and those that it talks to, to
-// show that a judge notices. It leaves to them what happens there; the program sets none.
+// Package seam holds hooks by which tests change a service's exchanges, to show that a
+// judge notices. The hooks decide what happens; the program sets none.
 package seam
 
 import (
@@ -22,13 +22,13 @@ type Seams struct {
 	Deviations executor.Deviations
 }
 
-// Service is what a test gets to know of the service that it stands in.
+// Service is what a test gets to know of the service that it hooks into.
 type Service struct {
 	API   http.Handler // as if there were no seams
 	View  func(ctx context.Context, read func(*store.Tx) error) error
 	First func() (accessToken, key string) // of the organization that this start made
 	Dial  func(ctx context.Context, network, address string) (net.Conn, error)
-	// What the service begins with, and may be changed.
+	// Initial settings of the service, which may be changed.
 	CacheTTL                          *time.Duration
 	AllowPlainHTTP, PartialSyncUpdate *bool
 }

@@ -117,7 +117,7 @@ func (s *Seeds) Seed(ctx context.Context, file string, src []byte) (*controlapi.
 	return s.seed(ctx, file, src, true)
 }
 
-// seed makes everything in a seed or, on an error, nothing. file stands in
+// seed makes everything in a seed or, on an error, nothing. file is for
 // messages only. The error names the place: file, line and column where the
 // document cannot be read, the entry where the API refuses it.
 func (s *Seeds) seed(ctx context.Context, file string, src []byte, own bool) (*controlapi.Seeded, error) {
@@ -132,7 +132,7 @@ func (s *Seeds) seed(ctx context.Context, file string, src []byte, own bool) (*c
 }
 
 // Check reports whether a seed can be read at all, before there is a service to
-// put it into. What the API makes of its entries only Seed finds out.
+// put it into. Only Seed checks the entries against the API.
 func Check(file string, src []byte) error {
 	_, err := readSeed(file, src)
 	return err
@@ -182,7 +182,7 @@ func (s *Seeds) sow(ctx context.Context, file string, document Document, own boo
 	return seeded, nil
 }
 
-// Post seeds from the body; "seed" stands for the file in messages.
+// Post seeds from the body; "seed" is the file name in messages.
 func (s *Seeds) Post(c *call.Control) (any, error) {
 	text, err := c.Text(call.MaxControlBody)
 	if err != nil {
@@ -223,5 +223,5 @@ func (s *Seeds) declareAll(ctx context.Context, file string, list []*connectors.
 	return names, nil
 }
 
-// declared is a type that a seed has declared, with what was there before.
+// declared is a type that a seed has declared, with the previous declaration.
 type declared struct{ name, before string }

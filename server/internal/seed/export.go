@@ -10,8 +10,8 @@ import (
 	"github.com/destkit/destkit/server/internal/store"
 )
 
-// Export writes what is here as a seed. Secrets are not in it: where one is
-// needed, replaceMe stands.
+// Export writes the present state as a seed without secrets: replaceMe
+// takes their places.
 func (s *Seeds) Export(c *call.Control) (any, error) {
 	if _, err := c.Query(); err != nil {
 		return nil, err
@@ -28,15 +28,15 @@ func (s *Seeds) Export(c *call.Control) (any, error) {
 	return nil, err
 }
 
-// replaceMe stands for a secret in an exported seed, replaceURL for one that must be an
+// replaceMe replaces a secret in an exported seed, replaceURL one that must be an
 // address.
 const (
 	replaceMe  = "replace-me"
 	replaceURL = "https://replace-me.example.com/"
 )
 
-// export gives organizations, people, sources, destinations, syncs and webhooks. What
-// runs have done is not part of a seed: a snapshot has that.
+// export gives organizations, people, sources, destinations, syncs and webhooks. The
+// results of runs are not part of a seed: a snapshot has them.
 func (s *Seeds) export(ctx context.Context) ([]byte, error) {
 	x := &exporter{s: s, ctx: ctx}
 	err := s.Shared.Store.View(ctx, func(tx *store.Tx) error {

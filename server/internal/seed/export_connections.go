@@ -23,7 +23,7 @@ type exportedConnection struct {
 	Details    map[string]any `json:"connection_details"`
 }
 
-// exportedType is a type of connection with the fields that it asks for.
+// exportedType is a type of connection with its fields.
 type exportedType struct {
 	Name   string `json:"service_name"`
 	Fields struct {

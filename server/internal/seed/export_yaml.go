@@ -18,7 +18,7 @@ type pair struct {
 	value any
 }
 
-// anything is a value as JSON has it, without what is null, false, empty or an id.
+// anything is a value as JSON has it, without null, false, empty values and ids.
 func anything(v any) any {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -53,7 +53,7 @@ func sparse(v any) any {
 	return v
 }
 
-// vacant reports whether a value says nothing.
+// vacant reports whether a value is empty.
 func vacant(v any) bool {
 	switch v := v.(type) {
 	case nil:

@@ -58,7 +58,7 @@ func (p *planter) drive(who call.Principal, id string, path map[string]int64, bo
 
 // create drives an operation that makes something and gives its id.
 func (p *planter) create(who call.Principal, id string, path map[string]int64, body any) (int64, json.RawMessage, error) {
-	// The id stands in data; a new sync is told in the published shape.
+	// The id is in data; a new sync is returned in the published shape.
 	text, err := p.drive(who, id, path, body)
 	if err != nil {
 		return 0, nil, err
@@ -76,10 +76,10 @@ func (p *planter) create(who call.Principal, id string, path map[string]int64, b
 }
 
 // organization makes everything in the order in which things refer to one
-// another: workspaces, users, what is in the workspaces, invitations.
+// another: workspaces, users, contents of the workspaces, invitations.
 func (p *planter) organization(wanted organizationEntry) (*controlapi.SeededOrganization, error) {
 	made := &controlapi.SeededOrganization{Users: map[string]controlapi.SeededUser{}, Workspaces: []controlapi.SeededWorkspace{}, Invitations: map[string]int64{}}
-	// What exists after this is undone by the caller.
+	// The caller undoes everything that exists after this.
 	if err := p.begin(wanted, made); err != nil {
 		return nil, p.at("", wanted.Name, err)
 	}
@@ -88,8 +88,8 @@ func (p *planter) organization(wanted organizationEntry) (*controlapi.SeededOrga
 			return nil, p.at(fmt.Sprintf(".workspaces[%d]", i), w.Name, err)
 		}
 	}
-	// Users before what is in the workspaces, since nothing there refers to
-	// them, and after the workspaces, of which they are members.
+	// Users before the contents of the workspaces, since nothing there
+	// refers to them, and after the workspaces, of which they are members.
 	for i, u := range wanted.Users {
 		seeded, err := p.user(u)
 		if err != nil {

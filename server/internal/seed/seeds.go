@@ -16,7 +16,7 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/clock"
 )
 
-// Seeds fills the service, and writes what it has.
+// Seeds fills the service, and exports its contents.
 type Seeds struct {
 	Shared        *call.Shared
 	Clock         *clock.Clock

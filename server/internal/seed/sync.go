@@ -14,7 +14,7 @@ import (
 )
 
 // syncs makes syncs. An entry is the body of POST /syncs, in which source,
-// source_object, destination and object stand for the two attributes that name
+// source_object, destination and object replace the two attributes that name
 // things by id:
 //
 //	source: Shop
@@ -44,7 +44,7 @@ func (b *workspaceSeed) syncs(wanted workspaceEntry) error {
 	})
 }
 
-// take removes a key that stands for a name.
+// take removes a key that holds a name.
 func take(body map[string]any, key string) (name string, given bool, err error) {
 	value, given := body[key]
 	if !given {
@@ -162,7 +162,7 @@ func (b *workspaceSeed) table(sourceID int64, given map[string]any) (map[string]
 	return map[string]any{"type": api.ObjectTable, "table_catalog": t.Catalog, "table_schema": t.Schema, "table_name": t.Name}, nil
 }
 
-// hint says what to do about a name that several tables have.
+// hint suggests what to do about a name that several tables have.
 func hint(found int) string {
 	if found > 1 {
 		return "; add schema or catalog"

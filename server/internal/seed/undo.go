@@ -13,8 +13,8 @@ import (
 	"github.com/destkit/destkit/server/internal/store"
 )
 
-// undo takes back what a seed has made, and nothing else: others write meanwhile,
-// in this process and in others, and what they write stays.
+// undo takes back the changes of a seed, and nothing else: others write
+// meanwhile, in this process and in others, and their changes stay.
 type undo struct {
 	s     *Seeds
 	since time.Time // when the seed began
@@ -24,7 +24,7 @@ type undo struct {
 	declared      []declared // types, the latest first
 }
 
-// step takes back one thing: its row, and then what it has outside the store.
+// step takes back one thing: its row, and then its data outside the store.
 type step struct {
 	row  func(tx *store.Tx) error
 	left organizations.Outside
@@ -38,9 +38,9 @@ func (p *planter) made(row func(tx *store.Tx) error, left organizations.Outside)
 	}
 }
 
-// run takes everything back, the latest first, with a context of its own: the
-// caller's may be why the seed has failed, by cause. What is in use by now stays,
-// and is told with it.
+// run takes everything back, the latest first, with a separate context: the
+// caller's may be why the seed has failed, by cause. Things in use by now stay,
+// and are reported with it.
 func (u *undo) run(cause error) error {
 	var failures []error
 	for _, step := range slices.Backward(u.steps) {
@@ -95,7 +95,7 @@ func (p *planter) membershipsOf(email string, workspaces map[int64]string) (befo
 	return before, err
 }
 
-// renotify puts back whom a workspace tells, unless that was changed since.
+// renotify restores a workspace's recipients, unless they were changed since.
 func (p *planter) renotify(tx *store.Tx, before *store.Workspace, seeded []string) error {
 	w, err := store.Workspaces.Read(tx, p.organizationID, before.ID)
 	if err != nil || !slices.Equal(w.NotificationEmails, seeded) {

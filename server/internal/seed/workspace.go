@@ -58,8 +58,8 @@ func each[T any](b *workspaceSeed, kind string, list []T, name func(T) string, m
 	return nil
 }
 
-// add makes something that the seed names, by an operation of the API, and notes what
-// takes it back: its row, and what it has outside the store.
+// add makes something that the seed names, by an operation of the API, and notes how
+// to undo it: its row, and its data outside the store.
 func (b *workspaceSeed) add(
 	names map[string]int64, name, operation string, path map[string]int64, body any,
 	row func(tx *store.Tx, id int64) error, left func(id int64) organizations.Outside,
@@ -96,7 +96,7 @@ func (b *workspaceSeed) sources(wanted workspaceEntry) error {
 		if err := b.source(src); err != nil {
 			return b.at(place, src.Name, err)
 		}
-		// A copy with a place of its own, for the errors below the source.
+		// A copy with its own place, for the errors below the source.
 		inner := *b
 		inner.place = place
 		path := map[string]int64{"source_id": b.seeded.Sources[src.Name]}
@@ -151,7 +151,7 @@ func (b *workspaceSeed) source(src sourceEntry) error {
 	if err != nil {
 		return err
 	}
-	// After the creation: only then has the warehouse a file of its own.
+	// After the creation: only then does the warehouse have its file.
 	if err := b.s.Sources.Execute(b.ctx, access, src.Execute); err != nil {
 		return err
 	}
@@ -185,7 +185,7 @@ func (b *workspaceSeed) topic(path map[string]int64, t topicEntry) error {
 // datasets refer to sources by name.
 func (b *workspaceSeed) datasets(wanted workspaceEntry) error {
 	return each(b, "datasets", wanted.Datasets, func(d datasetEntry) string { return d.Name }, func(d datasetEntry) error {
-		// Only sources of the seed: names of others may stand twice.
+		// Only sources of the seed: names of others may occur twice.
 		sourceID, err := reference("source", b.seeded.Sources, d.Source)
 		if err != nil {
 			return err
@@ -198,7 +198,7 @@ func (b *workspaceSeed) datasets(wanted workspaceEntry) error {
 }
 
 // destinations are tested as they are made; one whose test fails is made all the
-// same, as in the API, and a sync to it then says why it cannot be.
+// same, as in the API, and a sync to it then fails with the reason.
 func (b *workspaceSeed) destinations(wanted workspaceEntry) error {
 	return each(b, "destinations", wanted.Destinations, func(d destinationEntry) string { return d.Name }, func(d destinationEntry) error {
 		if d.Credentials == nil {

@@ -16,7 +16,7 @@ type piece struct {
 	write func(io.Writer) error
 }
 
-// pieces lists the store, and what has a place outside it, in meta too. It opens
+// pieces lists the store, and the data outside it, in meta too. It opens
 // destinations that were not used since the start.
 func (s *Snapshots) pieces(ctx context.Context, meta *archive.Meta) (pieces []piece, err error) {
 	pieces = []piece{{archive.PartStore, func(w io.Writer) error { return s.Shared.Store.Copy(ctx, w) }}}

@@ -52,7 +52,7 @@ func (s *Snapshots) Reset(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// The rest follows whether the caller is still there or not.
+	// The rest follows even if the caller is gone.
 	s.Lifecycle.Forget()
 	s.Mail.Forget()
 	s.Rest.ForgetReplies()
@@ -76,7 +76,7 @@ func (s *Snapshots) hold(ctx context.Context, replace bool) (release func(), err
 }
 
 // replace puts an archive in the place of the state. The store goes first: it refuses
-// what it cannot open before anything is changed.
+// a bad copy before anything is changed.
 func (s *Snapshots) replace(ctx context.Context, a *archive.Archive) error {
 	old, err := s.Organizations.Everything(ctx)
 	if err != nil {
@@ -138,7 +138,7 @@ func (s *Snapshots) Fill(ctx context.Context, a *archive.Archive) error {
 	return s.Clock.Restore(a.Meta.Clock)
 }
 
-// Refused tells a stream that is no good from a service that failed.
+// Refused distinguishes a bad stream from a service that failed.
 func Refused(err error) error {
 	switch {
 	// Not a mistake in the stream: the same one is good for another service.

@@ -20,7 +20,7 @@ func (s *Snapshots) Routes() []call.ControlRoute {
 	}
 }
 
-// get sends what was spooled; a client that reads slowly holds nothing up.
+// get sends the spooled snapshot; a client that reads slowly holds nothing up.
 func (s *Snapshots) get(c *call.Control) (any, error) {
 	query, err := c.Query("settle")
 	if err != nil {

@@ -1,7 +1,7 @@
-// Package snapshot owns how the state of a service is copied, brought back and reset: the
-// store, and what lies outside it (destinations, warehouses, ledgers, the clock). The runs
-// are stopped and calls are held meanwhile, so that nothing changes under either. The form
-// of the stream is that of archive.
+// Package snapshot copies, restores and resets the state of a service: the store, and the
+// state outside it (destinations, warehouses, ledgers, the clock). The runs are stopped
+// and calls are held meanwhile, so that nothing changes under either. The form of the
+// stream is that of archive.
 package snapshot
 
 import (

@@ -45,7 +45,7 @@ func (s *Snapshots) spool(ctx context.Context) (*archive.Spool, error) {
 }
 
 func (s *Snapshots) copyTo(ctx context.Context, out io.Writer) error {
-	// The state of the clock with its offset: what is due stays due after a restore.
+	// The state of the clock with its offset: due work stays due after a restore.
 	meta := archive.Meta{
 		Format: archive.Format, Version: s.Version, Dialect: s.Dialect, TakenAt: s.Clock.Now(),
 		Clock: s.Clock.State(), Requests: s.Journal.IDs.At(),

@@ -46,8 +46,8 @@ func (k *Sources) Access(tx *store.Tx, src *store.Source) (Access, error) {
 	return a, nil
 }
 
-// sourceOptions says where an emulated warehouse keeps its tables: in a file of
-// its own below the data directory, or in memory.
+// sourceOptions locates the tables of an emulated warehouse: in its own file
+// below the data directory, or in memory.
 func (k *Sources) Options(id int64) source.Options {
 	options := source.Options{Files: k.Files, Network: &k.Network, Topics: storedTopics{k, id}, Now: k.Clock.Now,
 		Limits: k.Limits}
@@ -137,8 +137,8 @@ func (a Access) tables(ctx context.Context) ([]api.Table, error) {
 	return src.Tables(ctx)
 }
 
-// Probe tests the connection and, where that works, discovers the tables. why
-// is empty for success; otherwise it says which step failed and holds no secret.
+// Probe tests the connection and, where that works, discovers the tables. why is empty for
+// success; otherwise it names the step that failed and holds no secret.
 func (a Access) Probe(ctx context.Context) (tables []api.Table, why string) {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()

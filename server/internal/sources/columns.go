@@ -17,7 +17,7 @@ func Followed(c *api.SyncConfig) bool {
 	return c.FieldBehavior != nil && *c.FieldBehavior == api.BehaviorAllProperties
 }
 
-// OpenedColumns is the source of a run, open, beside what was found of its columns.
+// OpenedColumns is the open source of a run, with its columns.
 type OpenedColumns struct {
 	source.Source       // nil where it cannot be opened
 	Fault         error // why not
@@ -31,10 +31,10 @@ func (o *OpenedColumns) Release() {
 	}
 }
 
-// OpenColumns opens the source of a sync and reads the columns of its object anew: what
-// its owner has added or dropped is in no refresh yet. The schema of a topic is the
-// client's own, and is not asked for. A source that does not answer, or an object
-// that is gone, fails the run later, with the right words.
+// OpenColumns opens the source of a sync and reads the columns of its object again:
+// columns that its owner has added or dropped are in no refresh yet. The schema of a
+// topic is the client's own, and is not read. A source that does not answer, or an
+// object that is gone, fails the run later, with the right words.
 func OpenColumns(ctx context.Context, access Access, sh *Shape) (o OpenedColumns) {
 	if sh.Streaming || !sh.ColumnsKnown {
 		o.Source, o.Fault = access.Open(ctx)
@@ -138,7 +138,7 @@ func GenerateMappings(y *store.Sync, object *api.DestinationObject, sh *Shape) {
 	}
 }
 
-// Origin is what the columns of a sync depend on, beside the source itself.
+// Origin is what the columns of a sync depend on, besides the source itself.
 type Origin struct {
 	source, dataset, topic int64
 	table                  [3]string
@@ -156,8 +156,8 @@ func OriginOf(y *store.Sync) Origin {
 	}
 }
 
-// Accept takes the columns of a source as they will be at the next run, where
-// an update says that its client has seen them: another policy is set, a paused sync
+// Accept takes the columns of a source as they will be at the next run, where an
+// update shows that its client has seen them: another policy is set, a paused sync
 // goes on, or another object is read.
 func (before Origin) Accept(y *store.Sync) {
 	now := OriginOf(y)

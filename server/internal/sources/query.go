@@ -14,7 +14,7 @@ import (
 	"github.com/destkit/destkit/server/internal/store"
 )
 
-// CheckedQuery is what a source says about a query.
+// CheckedQuery is a source's description of a query.
 type CheckedQuery struct {
 	columns []api.Column
 	count   *int64 // nil: not known
@@ -28,8 +28,8 @@ func (q CheckedQuery) Set(tx *store.Tx, d *store.Dataset) {
 	}
 }
 
-// CheckQuery asks the source whether it can run a query, and what comes out. A
-// query that cannot be checked is refused: its columns could not be mapped.
+// CheckQuery checks with the source that a query runs, and returns its columns. A query that
+// cannot be checked is refused: its columns could not be mapped.
 func (k *Sources) CheckQuery(ctx context.Context, a Access, query string) (CheckedQuery, error) {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
@@ -56,7 +56,7 @@ func (k *Sources) CheckQuery(ctx context.Context, a Access, query string) (Check
 const countTimeout = 2 * time.Second
 
 // countRows counts what a query gives; nil when that takes too long, or when
-// the source cannot tell.
+// the source does not know.
 func countRows(ctx context.Context, src source.Source, query string) *int64 {
 	reader, ok := src.(source.Reader)
 	if !ok {
@@ -88,7 +88,7 @@ func (k *Sources) CheckSQL(src *store.Source) error {
 	return nil
 }
 
-// CheckQueryText names a query that is missing; what is in it is the source's
+// CheckQueryText names a query that is missing; its content is the source's
 // to judge.
 func CheckQueryText(field string, query *string) []api.Problem {
 	if query == nil {

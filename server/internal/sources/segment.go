@@ -13,8 +13,8 @@ import (
 const SegmentField = "source_attributes.filter_segment_id"
 
 // FoldSegment brings the places where a client may name a segment into one form: a
-// source object of type dataset, and the id in source_attributes and beside it at
-// the top. Replies show filter_segment_source, which may come back.
+// source object of type dataset, and the id in source_attributes and at the top.
+// Replies show filter_segment_source, which may come back.
 func (k *Sources) FoldSegment(c *call.Call, config *api.SyncConfig) ([]api.Problem, error) {
 	at := &config.SourceAttributes
 	switch inside, top := c.Has("source_attributes"), c.Has("filter_segment_id"); {
@@ -32,7 +32,7 @@ func (k *Sources) FoldSegment(c *call.Call, config *api.SyncConfig) ([]api.Probl
 }
 
 // namedSegment turns an object of type segment, or of the type that replies show,
-// into the dataset with the segment beside it.
+// into the dataset with the segment.
 func (k *Sources) namedSegment(c *call.Call, at *api.SourceAttributes) ([]api.Problem, error) {
 	o := &at.Object
 	if o.Type != api.ObjectSegment && o.Type != api.ObjectFilterSegment {

@@ -22,7 +22,7 @@ func asTable(query string) string {
 	return "FROM (\n" + strings.TrimRight(query, "; \t\r\n") + "\n) AS dataset"
 }
 
-// whereSegment is the part of a query that meets a condition. before is what stands
+// whereSegment is the part of a query that meets a condition. before is the text
 // before the condition.
 func whereSegment(query, condition string) (before, whole string) {
 	before = "SELECT * " + asTable(query) + " WHERE ("
@@ -39,7 +39,7 @@ func markSegments(segments []*store.Segment) string {
 }
 
 // RowsOf is what a run reads: of a dataset the rows of the segment that the sync
-// names, and beside them the segments of each row where a mapping asks for them.
+// names, and the segments of each row where a mapping uses them.
 func RowsOf(sh *Shape) source.Object {
 	o := Readable(*sh)
 	if o.Query == "" || sh.Segment == nil && len(sh.Segments) == 0 {
@@ -56,8 +56,8 @@ func RowsOf(sh *Shape) source.Object {
 	return source.Object{Query: text}
 }
 
-// CheckSegment asks the source whether a condition holds on a dataset, and how many
-// rows meet it; nil where that is not known.
+// CheckSegment checks with the source whether a condition holds on a dataset, and
+// how many rows meet it; nil where that is not known.
 func (k *Sources) CheckSegment(ctx context.Context, a Access, query, condition string) (*int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
@@ -67,8 +67,8 @@ func (k *Sources) CheckSegment(ctx context.Context, a Access, query, condition s
 	}
 	defer src.Close()
 	before, part := whereSegment(query, condition)
-	// Both places where it stands: an aggregate is good for one of them, and what is
-	// more than one expression for the other.
+	// Both places of the condition: an aggregate is good for one of them, and
+	// several expressions for the other.
 	const beforeCase = "SELECT CASE WHEN ("
 	for _, text := range []struct{ before, whole string }{
 		{before, part}, {beforeCase, beforeCase + condition + "\n) THEN 1 ELSE 0 END AS met " + asTable(query)},
@@ -87,8 +87,8 @@ func (k *Sources) CheckSegment(ctx context.Context, a Access, query, condition s
 	return countRows(ctx, src, part), nil
 }
 
-// FitSegments asks the source whether the segments of a dataset hold on its new
-// query: the runs of their syncs would fail otherwise.
+// FitSegments checks with the source that the segments of a dataset work with
+// its new query: the runs of their syncs would fail otherwise.
 func (k *Sources) FitSegments(c *call.Call, a Access, d *store.Dataset) error {
 	var segments []*store.Segment
 	err := c.View(func(tx *store.Tx) (err error) {

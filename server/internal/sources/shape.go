@@ -33,7 +33,7 @@ type Shape struct {
 // every problem with its field. A table that is not known is looked for in the
 // source itself before it is refused: it may be younger than the last refresh.
 func (k *Sources) Shape(ctx context.Context, workspaceID int64, at api.SourceAttributes) (Shape, []api.Problem, error) {
-	// Looked at twice at most: by what is stored, and after a new discovery.
+	// Looked at twice at most: by the stored tables, and after a new discovery.
 	look := func() (found Shape, a Access, problems []api.Problem, err error) {
 		err = k.Shared.Store.View(ctx, func(tx *store.Tx) (err error) {
 			if found, problems, err = k.ShapeOf(tx, workspaceID, at); err == nil && found.Source != nil {
@@ -75,7 +75,7 @@ func (k *Sources) ShapeOf(tx *store.Tx, workspaceID int64, at api.SourceAttribut
 	if err != nil {
 		return Shape{}, nil, err
 	}
-	// A type that this version does not know has no rules of its own.
+	// An unknown type has no rules.
 	described := k.Described(src.Type)
 	found := Shape{Source: src, StreamingDatabase: described.StreamingDatabase}
 	resolve, ok := map[string]func(*store.Tx, api.SourceObject) ([]api.Problem, error){
@@ -102,7 +102,7 @@ func absent(field, format string, args ...any) []api.Problem {
 	return []api.Problem{{Field: objectField + field, Message: fmt.Sprintf(format, args...)}}
 }
 
-// missing makes that problem of an error which says that something is not there.
+// missing turns a not-found error into that problem.
 func missing(err error, field, format string, args ...any) ([]api.Problem, error) {
 	if errors.Is(err, store.ErrNotFound) {
 		return absent(field, format, args...), nil

@@ -1,7 +1,7 @@
 // Package sources owns the sources of the service: how one is opened with its
-// credentials, what types there are, its tables and the columns of a query, a segment
-// or a topic, what a sync must know of its source object, which columns its mappings
-// follow, and what a run does when they have changed.
+// credentials, the known types, its tables and the columns of a query, a segment or a
+// topic, what a sync must know of its source object, which columns its mappings
+// follow, and the reaction of a run to changes of them.
 package sources
 
 import (

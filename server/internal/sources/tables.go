@@ -29,8 +29,8 @@ func (k *Sources) Rediscover(ctx context.Context, a Access) error {
 	return k.plans.Once(ctx, k.Work.Later, fmt.Sprintf("tables of source %d", a.ID), discover)
 }
 
-// Changed tells that the connection is not what it was when it was asked: its
-// update has discovered what it leads to now.
+// Changed reports whether the connection changed after the call: its update
+// has discovered the tables of the new one.
 func (a Access) Changed(tx *store.Tx) (bool, error) {
 	src, err := store.Sources.Read(tx, a.workspaceID, a.ID)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 // and those that were declared.
 func (k *Sources) Types() *source.Catalogue { return k.catalogue.Load() }
 
-// sourceType describes one type; the zero value stands for an unknown one.
+// sourceType describes one type; the zero value is an unknown one.
 func (k *Sources) Described(name string) source.Description {
 	described, _ := k.Types().Type(name)
 	return described

@@ -18,14 +18,14 @@ const CodeGone = "COLUMN_GONE"
 
 // ColumnWatch is what a run finds of the columns of its source.
 type ColumnWatch struct {
-	// Enforce: a run asks, which is held to the policy; false: a view of the sync.
+	// Enforce: for a run, which is held to the policy; false: a view of the sync.
 	Enforce bool
-	// Changes are the differences to the run before, with what is done about each.
+	// Changes are the differences to the run before, with the handling of each.
 	Changes []api.SchemaChange
 
 	columns  []api.Column // for the next run to compare with; nil: they stay
 	accepted []string
-	remapped bool // the changes change what is sent
+	remapped bool // the changes affect the sent records
 }
 
 // ColumnRefusal is why a run cannot go on with the columns as they are: its error code, its
@@ -129,8 +129,8 @@ func AcceptedColumns(y *store.Sync, columns []api.Column) []api.Column {
 }
 
 // Refuse is why a run cannot go on with the columns as they are; nil: it can. A
-// column that a client has mapped and that is gone is told of rather than left out:
-// its field would quietly keep what is old.
+// missing column that a client has mapped is reported rather than left out: its
+// field would silently keep the old value.
 func (w *ColumnWatch) Refuse(y *store.Sync, columns []api.Column) *ColumnRefusal {
 	if w.Enforce && ColumnPolicy(&y.Config) == api.SchemaPause && len(w.Changes) > 0 {
 		for i := range w.Changes {
@@ -164,8 +164,8 @@ func (w *ColumnWatch) Unplanned(y *store.Sync) {
 	w.Describe(y, nil, nil)
 }
 
-// Describe says of each change what is done about it. made are the mappings that the run
-// has made for the object of its destination; nil, nil: it did not come so far.
+// Describe reports how each change is handled. made are the mappings that the run has
+// made for the object of its destination; nil, nil: it did not come so far.
 func (w *ColumnWatch) Describe(y *store.Sync, object *api.DestinationObject, made []api.Mapping) {
 	reads := mapping.Readings(&y.Config)
 	for i := range w.Changes {
@@ -227,7 +227,7 @@ func changesText(changes []api.SchemaChange) string {
 	return strings.Join(parts, ", ")
 }
 
-// BackfillReason says why a run sends everything again where changed columns have
+// BackfillReason is why a run sends everything again where changed columns have
 // changed its mappings; "": they have not changed.
 func (w *ColumnWatch) BackfillReason() string {
 	if !w.remapped {
@@ -236,7 +236,7 @@ func (w *ColumnWatch) BackfillReason() string {
 	return "the columns of the source have changed (" + changesText(w.Changes) + "), and the mappings with them"
 }
 
-// Log tells the log of a run of each change.
+// Log writes each change to the log of a run.
 func (w *ColumnWatch) Log(log *slog.Logger) {
 	for _, c := range w.Changes {
 		log.Info("column of the source has changed", "column", c.Column, "change", c.Change,

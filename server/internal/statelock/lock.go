@@ -1,6 +1,6 @@
 // Package statelock owns the one lock of the service's state: calls hold it for reading;
-// snapshot, restore and reset hold it for writing, after they have stopped the runs. What
-// is copied or replaced under it is left to package snapshot.
+// snapshot, restore and reset hold it for writing, after they have stopped the runs.
+// Package snapshot decides what is copied or replaced under it.
 package statelock
 
 import (
@@ -96,7 +96,7 @@ func (h *Hold) Failure(err error) error {
 }
 
 // Apart lets go of the lock while fn waits; see Lock.Wait. It is ErrHeld, too, where the
-// state was replaced after the wait: what the call knows is void then.
+// state was replaced after the wait: the data of the call is void then.
 func (h *Hold) Apart(fn func(ctx context.Context) error) error {
 	number := h.lock.Number()
 	h.drop()
@@ -178,5 +178,5 @@ func (l *Lock) finish(waiting bool) {
 	}
 }
 
-// Number counts the states of this process: what was read of another one is void.
+// Number counts the states of this process: data read from another one is void.
 func (l *Lock) Number() int64 { return l.number.Load() }

@@ -74,7 +74,7 @@ func TestGrace(t *testing.T) {
 	})
 }
 
-// TestWaits: a snapshot does not wait for those who wait for the clock; what replaces the
+// TestWaits: a snapshot does not wait for those who wait for the clock; replacing the
 // state ends them, and a call that waited apart is void even if its wait was over.
 func TestWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

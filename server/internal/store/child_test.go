@@ -72,7 +72,7 @@ func (c *child) kill() {
 	_ = c.cmd.Wait()
 }
 
-// hold keeps the directory, and changes its text when it is asked to.
+// hold keeps the directory, and changes its text on request.
 func hold(s *Store) error {
 	fmt.Println("ready")
 	lines := bufio.NewScanner(os.Stdin)
@@ -85,7 +85,7 @@ func hold(s *Store) error {
 	return lines.Err()
 }
 
-// write changes several tables in each transaction and says so after it.
+// write changes several tables in each transaction and reports each.
 func write(s *Store) error {
 	for n := 1; ; n++ {
 		if err := s.Update(context.Background(), func(tx *Tx) error { return writeRound(tx) }); err != nil {
@@ -181,7 +181,7 @@ func requireIntact(t testing.TB, s *Store) {
 	})
 }
 
-// oneWorld fills the directory and tells its token and key.
+// oneWorld fills the directory and reports its token and key.
 func oneWorld(s *Store) error {
 	var t failing
 	err := s.Update(context.Background(), func(tx *Tx) error {

@@ -70,7 +70,7 @@ func (s *Store) restore(ctx context.Context, from io.Reader) error {
 	return s.change(context.WithoutCancel(ctx), (*Tx).openKeys)
 }
 
-// What Copied says.
+// Values of Copied.
 const (
 	CopiedBackup   = sqlite.CopiedBackup   // it was put in its place by hand
 	CopiedRestored = sqlite.CopiedRestored // Options.From or Restore has put it there
@@ -87,5 +87,5 @@ func (tx *Tx) Copied() (how string, err error) {
 	return how, err
 }
 
-// Settled takes the mark of a copy away: what lies beside the store belongs to it.
+// Settled removes the mark of a copy: the files next to the store belong to it.
 func (tx *Tx) Settled() error { return tx.DeleteSetting(sqlite.SettingCopied) }

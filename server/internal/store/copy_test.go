@@ -67,7 +67,7 @@ func TestCopyAndStartFromIt(t *testing.T) {
 	}
 }
 
-// What a copy must not be, for a new store and for one that runs.
+// Unfit copies, for a new store and for one that runs.
 func TestRefusedCopies(t *testing.T) {
 	s := open(t, Options{MasterKey: testKey})
 	update(t, s, func(tx *Tx) { build(t, tx, "acme") })

@@ -19,7 +19,7 @@ var counted = []string{
 	"topics", "topic_messages", "syncs", "sync_runs", "webhooks", "webhook_deliveries", "open_alerts", "mails",
 }
 
-// Counts counts what is stored.
+// Counts counts the rows of the store.
 func (tx *Tx) Counts() (Counts, error) {
 	counts := Counts{Rows: map[string]int64{}, Runs: map[string]int64{}}
 	for _, table := range counted {

@@ -19,7 +19,7 @@ func version(number ...byte) func([]byte) []byte {
 }
 
 // TestDamagedDatabase: whatever a disk or an editor has done to the file, Open
-// says so and leaves it as it is.
+// reports the damage and leaves it as it is.
 func TestDamagedDatabase(t *testing.T) {
 	for name, spoil := range map[string]func(text []byte) []byte{
 		"heading":                   func(text []byte) []byte { copy(text, "no database"); return text },
@@ -48,8 +48,8 @@ func TestDamagedDatabase(t *testing.T) {
 	}
 }
 
-// TestDamagedCopy: what does not open as a data directory does not restore either, and
-// leaves nothing behind.
+// TestDamagedCopy: a copy that does not open as a data directory does not restore
+// either, and leaves nothing behind.
 func TestDamagedCopy(t *testing.T) {
 	s := open(t, Options{MasterKey: testKey})
 	var good bytes.Buffer
@@ -101,8 +101,8 @@ func TestChangedBackup(t *testing.T) {
 	}
 }
 
-// TestDamagedLog: whichever bit of the log of a killed process is another one, no change
-// but the last can be missing in what opens; else it says that it is damaged.
+// TestDamagedLog: with any bit of a killed process's log flipped, an opened store lacks
+// at most the last change; else it is reported as damaged.
 func TestDamagedLog(t *testing.T) {
 	const changes = 12
 	dir := filepath.Join(t.TempDir(), "data")
@@ -164,7 +164,7 @@ func TestDamagedLog(t *testing.T) {
 }
 
 // A process that is killed in the middle of its writes leaves whole transactions:
-// all that it was told of, and at most one more.
+// all that it saw committed, and at most one more.
 func TestKilledWhileWriting(t *testing.T) {
 	rounds := 20
 	if testing.Short() {
@@ -179,7 +179,7 @@ func TestKilledWhileWriting(t *testing.T) {
 			require.Equal(t, fmt.Sprint("committed ", n), c.line(t))
 		}
 		c.kill()
-		for c.lines.Scan() { // what it said before it died
+		for c.lines.Scan() { // its output before it died
 			if strings.HasPrefix(c.lines.Text(), "committed ") {
 				told++
 			}

@@ -14,8 +14,8 @@ import (
 	"github.com/destkit/destkit/internal/testkit/diskfault"
 )
 
-// diskFaults are what a disk may do to an operation that writes, with what the caller is
-// told.
+// diskFaults are what a disk may do to an operation that writes, with the error that the
+// caller gets.
 var diskFaults = []struct {
 	name  string
 	fault diskfault.Fault
@@ -81,13 +81,13 @@ func settings(t *testing.T, dir string, keys ...string) (sizes []int) {
 	return sizes
 }
 
-// TestFaultsUnderAChange: a change that the disk refuses says why, is not there for
-// anybody from then on, neither for a process that starts after a kill nor after the power
-// was lost, and the next one is done.
+// TestFaultsUnderAChange: a change that the disk refuses returns the reason and is visible
+// to no one from then on, not even after a kill or a power loss, and the next one
+// succeeds.
 func TestFaultsUnderAChange(t *testing.T) {
 	for _, c := range diskFaults {
 		if c.fault.Op == diskfault.Read {
-			continue // what a change reads is in memory
+			continue // a change reads from memory
 		}
 		t.Run(c.name, func(t *testing.T) {
 			f := newFaulty(t)
@@ -111,9 +111,9 @@ func TestFaultsUnderAChange(t *testing.T) {
 	}
 }
 
-// TestFailedSyncThenKilled: what a sync could not write can be read as long as the machine
-// runs, so the next process takes it for there. It makes sure of it, before changes are
-// acknowledged that follow it in the log.
+// TestFailedSyncThenKilled: data that a sync could not write can be read as long as the
+// machine runs, so the next process takes it for written. It makes sure of it, before
+// changes are acknowledged that follow it in the log.
 func TestFailedSyncThenKilled(t *testing.T) {
 	f := newFaulty(t)
 	require.NoError(t, f.put("kept", 10))
@@ -128,8 +128,8 @@ func TestFailedSyncThenKilled(t *testing.T) {
 	require.Equal(t, []int{10, 20}, sizes, "acknowledged")
 }
 
-// TestFailedChangesInTheLog: what is left in the log of changes that were refused is not
-// taken for acknowledged ones.
+// TestFailedChangesInTheLog: the remains of refused changes in the log are not taken for
+// acknowledged ones.
 func TestFailedChangesInTheLog(t *testing.T) {
 	f := newFaulty(t)
 	require.NoError(t, f.put("kept", 10))
@@ -142,9 +142,9 @@ func TestFailedChangesInTheLog(t *testing.T) {
 	require.Equal(t, []int{10, 20}, settings(t, f.killed(), "kept", "later"))
 }
 
-// TestFaultsUnderAStart: whichever operation of a start fails, in a new directory, after a
-// kill or from a copy, the start says so and names the directory, and the next one finds
-// everything. A start that succeeds has made sure of all of it.
+// TestFaultsUnderAStart: if any operation of a start fails, in a new directory, after a
+// kill or from a copy, the error names the directory, and the next start finds everything.
+// A start that succeeds has made sure of all of it.
 func TestFaultsUnderAStart(t *testing.T) {
 	matrixtest.Long(t)
 	source := newFaulty(t)
@@ -228,7 +228,7 @@ func TestFaultsUnderAStop(t *testing.T) {
 }
 
 // TestFaultsUnderACheckpoint: a checkpoint that fails changes nothing, and the next one
-// writes all of it anew.
+// writes all of it again.
 func TestFaultsUnderACheckpoint(t *testing.T) {
 	for _, c := range diskFaults {
 		for _, file := range []string{databaseFile, databaseFile + "-wal"} {
@@ -252,8 +252,8 @@ func TestFaultsUnderACheckpoint(t *testing.T) {
 	}
 }
 
-// TestNoRoomForTheIndexOfTheLog: the log has grown, its index cannot. SQLite tells that as
-// an error of the disk; it is a full one.
+// TestNoRoomForTheIndexOfTheLog: the log has grown, its index cannot. SQLite reports an
+// error of the disk; the disk is full.
 func TestNoRoomForTheIndexOfTheLog(t *testing.T) {
 	f := newFaulty(t)
 	require.NoError(t, f.put("kept", 10))

@@ -1,16 +1,16 @@
-// Package store owns what the service keeps: organizations, their workspaces
-// and everything in them, in one embedded SQLite database, on disk or in memory.
-// It owns the rows, transactions, optimistic versions, paging, and when copies are made
-// and put back. It leaves the database and its tables to sqlite, and the encryption of
-// secrets and their keys to sealing. It refuses to know the REST API's rules, what a reply looks
-// like, and how a sync runs: callers check a payload before they store it.
+// Package store owns the data of the service: organizations, their workspaces and everything in
+// them, in one embedded SQLite database, on disk or in memory. It owns the rows, transactions,
+// optimistic versions, paging, and when copies are made and put back. It leaves the database and
+// its tables to sqlite, and the encryption of secrets and their keys to sealing. It refuses to
+// know the REST API's rules, the form of replies, and how a sync runs: callers check a payload
+// before they store it.
 //
 // # Transactions
 //
-// All work happens in a Tx. View gives one consistent read, many at once;
-// Update is the one writer: it waits for its turn, is rolled back on an error or
-// a panic, and is durable when it returns nil. Within a transaction the clock
-// stands still (Tx.Now). Neither may be called from inside the other.
+// All work happens in a Tx. View gives one consistent read, many at once; Update
+// is the one writer: it waits for its turn, is rolled back on an error or a
+// panic, and is durable when it returns nil. Within a transaction the clock does
+// not move (Tx.Now). Neither may be called from inside the other.
 //
 // # Rows
 //
@@ -22,10 +22,10 @@
 //
 // # Files
 //
-// A directory holds destkit.db (with -wal and -shm beside it while it is in
-// use), destkit.db-sum, the checksum that a stop leaves, owner.lock, which a running
-// process keeps locked, and owner, the text that a second process shows. The folder is
-// made with mode 0700, files with 0600.
+// A directory holds destkit.db (with -wal and -shm while it is in use),
+// destkit.db-sum, the checksum that a stop leaves, owner.lock, which a running process
+// keeps locked, and owner, the text that a second process shows. The folder is made
+// with mode 0700, files with 0600.
 //
 // # Secrets
 //
@@ -35,5 +35,5 @@
 // column, so it opens nowhere else. Columns named sealed_… hold nothing but such
 // values. Access tokens are kept as hashes only.
 //
-// What a caller puts into any other field is stored as it is.
+// Any other field is stored as the caller sets it.
 package store

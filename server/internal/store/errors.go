@@ -9,7 +9,7 @@ import (
 	"github.com/destkit/destkit/server/internal/store/sqlite"
 )
 
-// What a caller may want to tell apart; compare with errors.Is.
+// Errors that a caller may distinguish; compare with errors.Is.
 var (
 	ErrNotFound = sqlite.ErrNotFound
 	ErrConflict = errors.New("changed meanwhile")
@@ -21,16 +21,16 @@ var (
 	ErrClosed   = sqlite.ErrClosed
 	ErrHasData  = sqlite.ErrHasData
 	ErrNotACopy = sqlite.ErrNotACopy
-	// ErrGone says that a row belongs to another one, or refers to one, that is there
-	// no more: what was read before the change was deleted meanwhile.
+	// ErrGone means that a row belongs or refers to a missing one: a row that was
+	// read before the change was deleted meanwhile.
 	ErrGone = errors.New("what it refers to was deleted meanwhile")
-	// ErrUnfit asks for another place or file: a newer version made the data, a file is
-	// no copy, or a backup lies in the directory it copies. ErrNewer and ErrNotACopy are
+	// ErrUnfit requires another place or file: a newer version made the data, a file is
+	// no copy, or a backup is in the directory it copies. ErrNewer and ErrNotACopy are
 	// kinds of it.
 	ErrUnfit = sqlite.ErrUnfit
 )
 
-// DuplicateError says that a value which has to be unique exists already. Value
+// DuplicateError means that a value that must be unique exists already. Value
 // is empty where it is a secret.
 type DuplicateError struct{ Kind, Field, Value string }
 
@@ -41,7 +41,7 @@ func (e *DuplicateError) Error() string {
 	return fmt.Sprintf("a %s with the %s %q exists already", e.Kind, e.Field, e.Value)
 }
 
-// InUseError says that Count rows of kind By still use the row.
+// InUseError means that Count rows of kind By still use the row.
 type InUseError struct {
 	Kind  string
 	ID    int64
@@ -56,18 +56,17 @@ func (e *InUseError) Error() string {
 	return fmt.Sprintf("%s %d is used by %d %ss", e.Kind, e.ID, e.Count, e.By)
 }
 
-// OwnedError says that another process works on the directory.
+// OwnedError means that another process works on the directory.
 type OwnedError = sqlite.OwnedError
 
-// Passing tells of an error of a store, or of what stands in it, whether it says nothing
-// but that the store cannot be used at this moment: it is locked or full, or its disk
-// fails.
+// Passing reports whether an error means only that the store cannot be used at this
+// moment: it is locked or full, or its disk fails.
 func Passing(err error) bool {
 	return errors.Is(err, ErrFull) || errors.Is(err, ErrDisk) || sqlite.Passing(err)
 }
 
-// Full reports whether there is no space left, be it for the store or for another
-// file: databases of warehouses and spooled snapshots lie beside it.
+// Full reports whether there is no space left for the store or another file, such
+// as the databases of warehouses and spooled snapshots next to it.
 func Full(err error) bool {
 	return errors.Is(err, ErrFull) || errors.Is(err, syscall.ENOSPC) || sqlite.Full(err)
 }

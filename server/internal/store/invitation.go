@@ -19,7 +19,7 @@ type Invitation struct {
 }
 
 // WorkspaceInvitation is an invitation to one workspace: a part of an
-// organization's invitation, or one of its own (InvitationID nil).
+// organization's invitation, or a separate one (InvitationID nil).
 type WorkspaceInvitation struct {
 	Row
 	InvitationID *int64

@@ -6,14 +6,14 @@ import (
 	"sync"
 )
 
-// Urgency says which of the changes that wait for the one writer comes first.
+// Urgency orders the changes that wait for the one writer.
 type Urgency int
 
-// From the one that comes first. Usual is that of a context that says nothing.
+// From the first on. Usual is that of a context without one.
 const (
 	Urgent  Urgency = iota - 1 // a client waits for the answer: calls of the API
-	Usual                      // what runs and schedules record
-	Patient                    // what could as well be a little older: progress
+	Usual                      // records of runs and schedules
+	Patient                    // data that may be a little older: progress
 )
 
 type urgencyKey struct{}

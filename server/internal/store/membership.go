@@ -24,7 +24,7 @@ type Member struct {
 	Role string
 }
 
-// Memberships belong to a workspace. Initial stays what it was at creation.
+// Memberships belong to a workspace. Initial keeps its value from creation.
 var Memberships = define(Table[Membership]{
 	name: "memberships", kind: "membership", scope: "workspace_id",
 	columns: []string{"workspace_id", "user_id", "role", "first_state"},

@@ -2,8 +2,8 @@ package store
 
 import "github.com/destkit/destkit/server/api"
 
-// Model is the deprecated form of a dataset (spec 2.11). It has a dataset of its
-// own, made before it, that goes with it.
+// Model is the deprecated form of a dataset (spec 2.11). It has its own dataset,
+// created before it and deleted with it.
 type Model struct {
 	Row
 	SourceID       int64
@@ -16,7 +16,7 @@ type Model struct {
 	Columns        []api.Column
 }
 
-// Models belong to a source. One is made beside its dataset, which goes with it.
+// Models belong to a source. One is created with its dataset, which goes with it.
 var Models = define(Table[Model]{
 	name: "models", kind: "model", scope: "source_id",
 	columns: []string{"source_id", "dataset_id", "source_object_id", "name", "description", "query", "compiled_query", "columns"},

@@ -27,7 +27,7 @@ func TestMatrixStoreBehavesLikeMaps(t *testing.T) {
 	})
 }
 
-// machine is the store beside its model; rapid calls the exported methods.
+// machine is the store with its model; rapid calls the exported methods.
 type machine struct {
 	store        *Store
 	organization int64

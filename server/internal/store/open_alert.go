@@ -7,7 +7,7 @@ type OpenAlert struct {
 	SyncID    int64
 	AlertID   int64  // id of the alert in the sync; negative: of a deprecated field
 	Type      string // of the alert when it was raised
-	LastRunID int64  // the last run whose violation was told
+	LastRunID int64  // the last run whose violation was reported
 }
 
 // OpenAlerts belong to a sync, which has one at most for each alert.

@@ -32,7 +32,7 @@ func (tx *Tx) Organizations(p Page) ([]*Organization, int64, error) {
 // DeleteOrganization deletes an organization with everything in it, its tokens
 // and keys too.
 func (tx *Tx) DeleteOrganization(id int64) error {
-	// Syncs hold on to what they use, so they go first.
+	// Syncs reference other rows, so they go first.
 	_, err := tx.exec("DELETE FROM syncs WHERE workspace_id IN (SELECT id FROM workspaces WHERE organization_id = ?)", id)
 	if err != nil {
 		return fmt.Errorf("delete organization %d: %w", id, err)

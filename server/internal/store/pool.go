@@ -14,7 +14,7 @@ func (s *Store) serve() {
 	}
 }
 
-// takeReader waits for a connection to read with, which has begun to.
+// takeReader waits for a reading connection with an open transaction.
 func (s *Store) takeReader(ctx context.Context) (*sqlite.Conn, error) {
 	idle, err := take(ctx, s, s.readers)
 	if err != nil {
@@ -96,7 +96,7 @@ func take[T any](ctx context.Context, s *Store, from <-chan T) (value T, err err
 	}
 }
 
-// begun gives a connection that has begun a transaction; nil is one that is not open.
+// begun returns a connection after it starts a transaction; nil is one that is not open.
 func (s *Store) begun(c *sqlite.Conn, write bool) (*sqlite.Conn, error) {
 	if c == nil {
 		opened, err := s.files.Connect(write)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Refresh is one reading of metadata that a client can ask about: Kind says what
+// Refresh is one reading of metadata that a client can query: Kind is what
 // (RefreshObjects of a destination, RefreshTables of a source, RefreshColumns of
 // a table) and TargetID of which.
 type Refresh struct {
@@ -31,7 +31,7 @@ const (
 	RefreshFailed     = "failed"
 )
 
-// Key is what a client asks with.
+// Key is the key of a client's query.
 func (r *Refresh) Key() int64 { return r.ID }
 
 // Refreshes belong to a workspace.

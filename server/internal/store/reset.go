@@ -46,7 +46,7 @@ func (tx *Tx) resetOrganization(id int64) error {
 	return tx.resetWorkspaces(id)
 }
 
-// resets delete what is not initial. A first_state of null is one of those.
+// resets delete all rows that are not initial. A first_state of null is one of those.
 var resets = []string{
 	"DELETE FROM mails WHERE organization_id = ?",
 	"DELETE FROM invitations WHERE organization_id = ?",

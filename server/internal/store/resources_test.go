@@ -57,7 +57,7 @@ func requireStored(t *testing.T, s *Store, w *world) {
 	})
 }
 
-// What is changed is read back changed, with the next version.
+// A changed row reads back changed, with the next version.
 func TestSaves(t *testing.T) {
 	eachKind(t, func(t *testing.T, s *Store) {
 		w := built(t, s)

@@ -27,8 +27,8 @@ func (s *Store) RotateMasterKey(ctx context.Context, newKey []byte) error {
 	return s.reopenKeys(ctx)
 }
 
-// sealedColumns are all columns with sealed values, and where their workspace
-// stands.
+// sealedColumns are all columns with sealed values, with the column of their
+// workspace.
 var sealedColumns = []sealing.Column{
 	{Table: "workspaces", Column: "sealed_key", Workspace: "id"},
 	{Table: "destinations", Column: "sealed_credentials", Workspace: "workspace_id"},
@@ -56,7 +56,7 @@ func (s *Store) RotateDataKeys(ctx context.Context) error {
 
 // reopenKeys follows a rotation that is committed, so it does not give up
 // halfway. It empties the write-ahead log, where pages with the old keys may
-// stand; while another process makes a backup they stay until the log is
+// remain; while another process makes a backup they stay until the log is
 // overwritten.
 func (s *Store) reopenKeys(ctx context.Context) error {
 	_ = s.writing.Checkpoint()

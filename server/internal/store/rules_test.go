@@ -211,7 +211,7 @@ func TestConflictOfVersions(t *testing.T) {
 	require.ErrorIs(t, err, ErrNotFound)
 }
 
-// Of writers that read the same version one wins and the others are told.
+// Of writers that read the same version one wins and the others get an error.
 func TestConcurrentWriters(t *testing.T) {
 	eachKind(t, func(t *testing.T, s *Store) {
 		w := built(t, s)

@@ -60,8 +60,8 @@ type own interface {
 	read(*scan)
 }
 
-// into reads the next column into a cell: where a pointer points to, or what keeps
-// itself. What is no number, flag, text or moment is kept as JSON.
+// into reads the next column into a cell: a pointer's target, or a value that
+// scans itself. Anything but numbers, flags, texts and moments is kept as JSON.
 func (s *scan) into(cell any) {
 	switch p := cell.(type) {
 	case *int64:

@@ -8,7 +8,7 @@ import (
 	"github.com/destkit/destkit/server/internal/store/sqlite"
 )
 
-// Plan says when a sync runs by itself.
+// Plan holds when a sync runs by itself.
 type Plan struct {
 	DueAt time.Time // the next moment of its schedule; zero: none
 	Turn  int64     // of those due at one moment the lower one comes first
@@ -31,7 +31,7 @@ func (tx *Tx) plan(y *Sync) error {
 	return tx.PlanSync(y, tx.now)
 }
 
-// PlanSync finds anew when a sync runs, the first time after from.
+// PlanSync computes again when a sync runs, the first time after from.
 func (tx *Tx) PlanSync(y *Sync, from time.Time) (err error) {
 	if y.Due = (Due{}); tx.store.plan == nil {
 		return errors.New("plan sync: the store does not know when syncs fall due")
@@ -55,7 +55,7 @@ func (tx *Tx) PlanSync(y *Sync, from time.Time) (err error) {
 	return nil
 }
 
-// Unschedule keeps a sync from falling due until it is planned anew.
+// Unschedule keeps a sync from falling due until it is planned again.
 func (tx *Tx) Unschedule(syncID int64) error {
 	if _, err := tx.exec("UPDATE schedules SET due_at = NULL WHERE sync_id = ?", syncID); err != nil {
 		return fmt.Errorf("unschedule sync %d: %w", syncID, err)
@@ -81,7 +81,7 @@ func (tx *Tx) DueSyncs(now time.Time, limit int64) ([]Due, error) {
 }
 
 // UnplannedSyncs are at most limit syncs with an id above after that have to be planned
-// anew by a clock that stands at now: those that no moment was found for yet, that were
+// again by a clock that shows now: those that no moment was found for yet, that were
 // planned from a later moment, and, unless it is zero, that were due by missed.
 func (tx *Tx) UnplannedSyncs(after int64, now, missed time.Time, limit int64) ([]*Sync, error) {
 	return Syncs.some(tx, `id IN (SELECT sync_id FROM schedules WHERE sync_id > ? AND (planned_at IS NULL OR planned_at > ? OR due_at <= ?)

@@ -8,14 +8,14 @@ import (
 	"github.com/destkit/destkit/server/internal/store/sqlite"
 )
 
-// putCredentials seals the credentials of a connection; nil keeps what is there.
+// putCredentials seals the credentials of a connection; nil keeps the stored ones.
 func (tx *Tx) putCredentials(workspaceID int64, table string, id int64, credentials map[string]json.RawMessage) error {
 	if credentials == nil {
 		return nil
 	}
 	text, err := json.Marshal(credentials)
 	if err != nil {
-		// The reason may quote a value, so it is not told.
+		// The reason may quote a value, so it is left out.
 		return fmt.Errorf("seal credentials of %s %d: a value is not JSON", table, id)
 	}
 	return tx.keys.Put(workspaceID, credentialsPlace(table, id), text)
@@ -56,7 +56,7 @@ func (s statements) Insert(query string, args ...any) (int64, error) {
 // SealedPrefix begins every text that SealText made.
 const SealedPrefix = sealing.SealedPrefix
 
-// SealText makes a token that stands for a secret text in logs; only this
+// SealText makes a token that represents a secret text in logs; only this
 // installation opens it, also after its keys were rotated. The same text gives
 // another token each time.
 func (s *Store) SealText(text string) (string, error) { return s.keys.SealText(text) }

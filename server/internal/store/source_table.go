@@ -64,7 +64,7 @@ func (c columns) read(s *scan) {
 
 // PutSourceTables makes the tables of a source those given: new ones are
 // created, known ones keep their ids, and missing ones are marked gone. Columns
-// that are nil keep what is stored. Rows that stay the same are not written.
+// that are nil keep the stored ones. Rows that stay the same are not written.
 func (tx *Tx) PutSourceTables(sourceID int64, tables []api.Table) error {
 	known, err := SourceTables.some(tx, "source_id = ?", sourceID)
 	if err != nil {

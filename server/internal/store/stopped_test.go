@@ -24,8 +24,8 @@ func stopped(t *testing.T) (o Options, file string) {
 	return o, filepath.Join(o.Dir, databaseFile)
 }
 
-// TestChangedDatabase: whichever bit of a database is another one after a stop, the
-// start says that it is damaged and leaves it as it is.
+// TestChangedDatabase: with any bit of a database flipped after a stop, the start
+// reports the damage and leaves it as it is.
 func TestChangedDatabase(t *testing.T) {
 	o, file := stopped(t)
 	good := contentOf(t, file)

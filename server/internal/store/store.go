@@ -30,8 +30,8 @@ type Options struct {
 	// Owner is what a second process on the same directory is shown, such as
 	// "pid 4711, http://127.0.0.1:8080". SetOwner changes it.
 	Owner string
-	// Plan tells, from a moment on, when a sync runs by itself. Create and Save of Syncs
-	// ask it. nil: no syncs are run.
+	// Plan computes, from a moment on, when a sync runs by itself. Create and Save of
+	// Syncs call it. nil: no syncs are run.
 	Plan func(y *Sync, from time.Time) Plan
 	// From is a copy (Store.Copy, or the file of Backup) that a new directory or a store
 	// in memory starts with, whatever kind of store it came from. It needs the master key of its origin.
@@ -53,7 +53,7 @@ type Store struct {
 	memory  bool              // there is no directory; readers and the writer are kept apart
 	writing *sqlite.Conn      // used by the holder of turn; nil when it was lost
 	turn    line              // before the writer
-	readers chan *sqlite.Conn // idle ones; nil stands for one that is not open
+	readers chan *sqlite.Conn // idle ones; nil means one that is not open
 	closed  chan struct{}
 	closing sync.Once
 
@@ -69,13 +69,13 @@ type Work struct{ Statements, Rows uint64 }
 // Waiting is how many changes wait for their turn to write.
 func (s *Store) Waiting() int { return s.turn.waits() }
 
-// Work tells how much has been done.
+// Work reports how much has been done.
 func (s *Store) Work() Work {
 	return Work{s.work.statements.Load(), s.work.rows.Load()}
 }
 
-// Generation counts the changes that were committed. What was read after
-// Generation answered n is still so as long as it answers n.
+// Generation counts the changes that were committed. Data read after
+// Generation returned n is current as long as it returns n.
 func (s *Store) Generation() uint64 { return s.generation.Load() }
 
 // HoldsData reports whether a data directory has been used before.

@@ -52,7 +52,7 @@ const (
 	onDisk = "disk"
 )
 
-// a gives options a place of their own.
+// a gives options a separate place.
 func (o Options) a(t testing.TB, kind string) Options {
 	t.Helper()
 	if kind == onDisk {

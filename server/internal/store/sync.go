@@ -6,9 +6,9 @@ import (
 	"github.com/destkit/destkit/server/api"
 )
 
-// Sync is a configured movement of records (spec 2.6). DestinationID, SourceID,
-// DatasetID (a dataset, or that of a model), SegmentID and TopicID say what it uses
-// and keep that from being deleted. NextAlertID is the caller's to count.
+// Sync is a configured movement of records (spec 2.6). DestinationID, SourceID, DatasetID (a
+// dataset, or that of a model), SegmentID and TopicID refer to rows that it uses and keep them
+// from being deleted. NextAlertID is the caller's to count.
 type Sync struct {
 	Row
 	WorkspaceID int64

@@ -9,9 +9,9 @@ import (
 	"github.com/destkit/destkit/server/internal/store/sqlite"
 )
 
-// SyncRun is one execution of a sync (spec 2.9). The ids and times of the Run
-// itself are filled from the row. StartedAt is when work began, ToldAt when its
-// end was told to others; zero before. SetRunStarted and SetRunTold set them.
+// SyncRun is one execution of a sync (spec 2.9). The ids and times of the Run itself are filled
+// from the row. StartedAt is when work began, ToldAt when others were notified of its end; zero
+// before. SetRunStarted and SetRunTold set them.
 type SyncRun struct {
 	Row
 	WorkspaceID int64
@@ -26,7 +26,7 @@ var SyncRuns = define(Table[SyncRun]{
 	name: "sync_runs", kind: "sync run", scope: "sync_id", counted: true,
 	columns: []string{"workspace_id", "sync_id", "status", "canceled", "completed_at", "started_at", "told_at", "run"},
 	cells: func(r *SyncRun) []any {
-		// Written for conditions of queries; what is read is the document.
+		// Written for conditions of queries; reads use the document.
 		status, canceled, completed := r.Run.Status, r.Run.Canceled, time.Time{}
 		if r.Run.CompletedAt != nil {
 			completed = r.Run.CompletedAt.Time
@@ -67,8 +67,8 @@ func (tx *Tx) SetRunStarted(id int64) (first bool, err error) {
 	return tx.setRunMoment("started_at", id)
 }
 
-// SetRunTold keeps the moment of the transaction as the one at which the end of a
-// run was told to others. It reports whether this was the first time.
+// SetRunTold keeps the moment of the transaction at which others were notified of
+// the end of a run. It reports whether this was the first time.
 func (tx *Tx) SetRunTold(id int64) (first bool, err error) {
 	return tx.setRunMoment("told_at", id)
 }
@@ -81,8 +81,8 @@ func (tx *Tx) setRunMoment(column string, id int64) (first bool, err error) {
 	return changed > 0, nil
 }
 
-// UntoldRuns reads the runs of all workspaces that work began on and that are
-// over, but whose end was not told, oldest first.
+// UntoldRuns reads the runs of all workspaces that were started and have
+// ended, but whose end was not reported, oldest first.
 func (tx *Tx) UntoldRuns() ([]*SyncRun, error) {
 	return SyncRuns.some(tx, "started_at IS NOT NULL AND told_at IS NULL AND NOT ("+active+") ORDER BY id")
 }

@@ -24,13 +24,13 @@ func (r *Row) row() *Row { return r }
 // rowOf is the Row that every kind of row embeds.
 func rowOf(v any) *Row { return v.(interface{ row() *Row }).row() }
 
-// Head names one state of a row: what a View saw under both never gets stale,
-// until the whole database is replaced (Store.Restore). What an Update sees may
-// still be undone, and other content be given the same id and version.
+// Head names one state of a row: content that a View saw under both never gets
+// stale, until the whole database is replaced (Store.Restore). An Update may
+// still be undone, and other content get the same id and version.
 type Head struct{ ID, Version int64 }
 
-// Page asks for a part of a list, ordered by creation time and then id. Number
-// counts from 1; 0 is 1. PerPage 0 asks for all rows. The zero Page is the whole
+// Page selects a part of a list, ordered by creation time and then id. Number
+// counts from 1; 0 is 1. PerPage 0 means all rows. The zero Page is the whole
 // list, newest first.
 type Page struct {
 	Number, PerPage int64
@@ -56,13 +56,13 @@ type Table[T any] struct {
 	name, kind string
 	scope      string // column of the owner; "" when there is none
 	columns    []string
-	cells      func(*T) []any                 // what is kept of a row, as scan.into takes it
+	cells      func(*T) []any                 // the stored values of a row, as scan.into takes it
 	duplicate  func(*T) (field, value string) // of the unique constraint; nil: none
 	visible    string                         // condition that hides rows; "": none
 	counted    bool                           // row_counts has the length of its lists
-	uses       []use                          // what keeps a row from being deleted
+	uses       []use                          // references that keep a row from being deleted
 
-	// What a kind of row needs beyond its columns; nil: nothing.
+	// Extra work of a kind of row beyond its columns; nil: none.
 	begin  func(*Tx, *T)       // before it is created
 	stored func(*Tx, *T) error // after it was created or saved
 	loaded func(*Tx, *T) error // after it was read
@@ -140,7 +140,7 @@ func (t *Table[T]) Save(tx *Tx, v *T) error {
 	return t.after(t.stored, tx, v)
 }
 
-// missing says why a row with its version was not there.
+// missing returns why a row with its version was not found.
 func (t *Table[T]) missing(tx *Tx, id int64) error {
 	found := ErrNotFound
 	err := tx.query("SELECT 1 FROM "+t.name+" WHERE id = ?", func(sqlite.Row) error {
@@ -306,10 +306,10 @@ func (t *Table[T]) Head(tx *Tx, owner, id int64) (head Head, err error) {
 	return head, nil
 }
 
-// use says which rows hold on to another one.
+// use describes rows that refer to another one.
 type use struct {
 	by    string
-	query string // counts them by the id of what they use
+	query string // counts them by the id of the row in use
 }
 
 // unused fails with *InUseError when a row is still in use.

@@ -110,8 +110,8 @@ func (tx *Tx) messageNumber(topicID int64, query string, args ...any) (n int64, 
 	return n, nil
 }
 
-// DropMessages removes the messages of a topic up to a number and tells how many
-// they were. Numbers count on.
+// DropMessages removes the messages of a topic up to a number and returns their
+// number. Numbers count on.
 func (tx *Tx) DropMessages(topicID, upTo int64) (int64, error) {
 	dropped, err := tx.exec("DELETE FROM topic_messages WHERE topic_id = ? AND number <= ?", topicID, upTo)
 	if err != nil {

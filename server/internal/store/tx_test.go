@@ -25,7 +25,7 @@ func names(t testing.TB, s *Store) (found []string) {
 	return found
 }
 
-// What does not end well leaves nothing behind, and the next one works.
+// A failed change leaves nothing behind, and the next one works.
 func TestUpdateIsUndone(t *testing.T) {
 	eachKind(t, func(t *testing.T, s *Store) {
 		boom := errors.New("boom")
@@ -117,7 +117,7 @@ func TestViewsAreConsistent(t *testing.T) {
 	})
 }
 
-// Two views stand open at the same time.
+// Two views are open at the same time.
 func TestViewsRunInParallel(t *testing.T) {
 	eachKind(t, func(t *testing.T, s *Store) {
 		inside, both := make(chan bool), make(chan bool)
@@ -155,7 +155,7 @@ func TestMemoryStoresAreApart(t *testing.T) {
 	require.Empty(t, names(t, other))
 }
 
-// TestKindsOfUnfit: what asks for another place or file is told from what does not.
+// TestKindsOfUnfit: only errors that require another place or file are ErrUnfit.
 func TestKindsOfUnfit(t *testing.T) {
 	for _, kind := range []error{ErrNewer, ErrNotACopy} {
 		err := fmt.Errorf("open it: %w", kind)

@@ -22,7 +22,7 @@ type firstUser struct {
 }
 
 // Users belong to an organization. Tokens, memberships and the invitations that one wrote
-// go with it; Initial stays what it was at creation.
+// go with it; Initial keeps its value from creation.
 var Users = define(Table[User]{
 	name: "users", kind: "user", scope: "organization_id", counted: true,
 	columns: []string{"organization_id", "email", "email_key", "role", "notifications", "first_state"},

@@ -8,9 +8,9 @@ import (
 	"github.com/destkit/destkit/server/internal/store/sealing"
 )
 
-// Webhook is told of the life of syncs. Its Endpoint may hold secrets
-// in path and query, so it is kept sealed; Site is what may be shown of it,
-// scheme and host. The secret that signs is read apart.
+// Webhook is notified of sync events. Its Endpoint may hold secrets in path
+// and query, so it is kept sealed; Site is what may be shown of it, scheme
+// and host. The secret that signs is read apart.
 type Webhook struct {
 	Row
 	WorkspaceID int64
@@ -73,11 +73,11 @@ func (tx *Tx) WebhookSecret(id int64) (string, error) {
 	return string(secret), err
 }
 
-// The states of what is sent to others: a WebhookDelivery, and the copy of a
-// Mail that goes to a mail server.
+// The states of outgoing messages: a WebhookDelivery, and the copy of a Mail
+// that goes to a mail server.
 const (
-	DeliveryOpen      = "open"      // NextAttempt says when it is tried
-	DeliveryDelivered = "delivered" // the other side has taken it
+	DeliveryOpen      = "open"      // NextAttempt holds when it is tried
+	DeliveryDelivered = "delivered" // the endpoint has taken it
 	DeliveryFailed    = "failed"    // given up
 )
 

@@ -24,8 +24,8 @@ type firstWorkspace struct {
 	NotificationEmails []string `json:"notification_emails"`
 }
 
-// Workspaces belong to an organization. Everything in one goes with it, and Initial stays
-// what it was at creation.
+// Workspaces belong to an organization. Everything in one goes with it, and Initial keeps
+// its value from creation.
 var Workspaces = define(Table[Workspace]{
 	name: "workspaces", kind: "workspace", scope: "organization_id", visible: "gone = 0",
 	columns: []string{"organization_id", "name", "notification_emails", "first_state"},
@@ -57,8 +57,8 @@ var Workspaces = define(Table[Workspace]{
 	},
 })
 
-// contents are the tables of what stands in a workspace; the order lets syncs go
-// before what they use. What hangs on these rows goes with them.
+// contents are the tables of a workspace's rows; the order lets syncs go before
+// the rows that they use. Rows that depend on these go with them.
 var contents = []string{
 	"syncs", "datasets", "sources", "destinations", "webhooks", "refreshes",
 	"workspace_invitations", "mails", "links",

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 )
 
-// TypeOf is the name of the type of one JSON value, told by its first byte.
+// TypeOf is the name of the type of one JSON value, identified by its first byte.
 func TypeOf(value json.RawMessage) string {
 	switch value = bytes.TrimSpace(value); value[0] {
 	case '"':

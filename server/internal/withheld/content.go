@@ -18,8 +18,8 @@ const keySize = 32
 // shorter one must be all that the file holds.
 const shortest = 16
 
-// secretContent knows files that hold secrets of the service by what stands at
-// their beginning, so that a copy under another name is none the less withheld.
+// secretContent recognizes files with secrets of the service by their
+// beginning, so that a copy under another name is withheld, too.
 func secretContent(texts []string, masterKey []byte) func(head []byte, size int64) bool {
 	var secrets [][]byte
 	know := func(text string) {

@@ -69,7 +69,7 @@ func New(p Parts) (Limits, error) {
 	return l, nil
 }
 
-// CheckHost says what is wrong with an entry of AllowHosts.
+// CheckHost returns what is wrong with an entry of AllowHosts.
 func CheckHost(text string) error {
 	_, err := reach.ParseHost(text)
 	return err

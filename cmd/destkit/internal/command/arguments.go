@@ -14,8 +14,7 @@ import (
 	"github.com/destkit/destkit/internal/suggest"
 )
 
-// NoSubcommand refuses a first word that is no command, and says which was
-// probably meant.
+// NoSubcommand refuses a first word that is no command, and suggests one.
 func NoSubcommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -28,7 +27,7 @@ func NoSubcommand(cmd *cobra.Command, args []string) error {
 }
 
 // Arguments demands between least and most positional arguments (most < 0: no
-// limit) and says what they are.
+// limit) and names them.
 func Arguments(least, most int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
@@ -44,7 +43,7 @@ func Arguments(least, most int, what string) cobra.PositionalArgs {
 	}
 }
 
-// ownWords are the flags that say themselves what is wrong with an empty value.
+// ownWords are the flags with their own error for an empty value.
 var ownWords = []string{"report", "slo", "header"}
 
 // RefuseEmpty refuses flags that were given an empty value, which would count as not
@@ -90,8 +89,8 @@ func ResolveKeyRange(text string, o *conformance.Options) error {
 	return nil
 }
 
-// OwnKeys holds the flags by which replay and clean tell the keys of a run from
-// all others: what the file itself says of them proves nothing.
+// OwnKeys holds the flags by which replay and clean distinguish the keys of a
+// run from all others: the file itself proves nothing.
 type OwnKeys struct{ template, span string }
 
 // Register adds the flags.

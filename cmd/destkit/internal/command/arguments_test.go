@@ -21,7 +21,7 @@ func TestEmptyValuesAreRefused(t *testing.T) {
 		"--exec=":            "--exec is empty",
 		"--object=contact,":  `--object: one of its values is empty: "contact,"`,
 		"--object=contact":   "",
-		"--token-env=":       "", // they have words of their own
+		"--token-env=":       "", // they have separate words
 		"--report=":          "",
 		"--count=0":          "",
 		"--readback-url=x:y": "",
@@ -86,7 +86,7 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// TestQuotedWordsAreSplitBack: what ShellWord writes is one word for Split.
+// TestQuotedWordsAreSplitBack: the output of ShellWord is one word for Split.
 func TestQuotedWordsAreSplitBack(t *testing.T) {
 	require.Equal(t, "./a-b_c/d.yaml", foreign.ShellWord("./a-b_c/d.yaml"), "a plain word stays as it is")
 	for _, word := range []string{"", "plain", "two words", "it's", `"`, `a\b`, "$HOME", "`date`", "a;b|c", "ünï", "a\nb"} {

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// linkedBuild is what was set at link time; empty where nothing was.
+// linkedBuild holds the values set at link time, or empty ones.
 var linkedBuild struct{ version, commit, date string }
 
-// LinkedBuild tells what was set at link time: a version as in v1.2.3, a commit, and the
+// LinkedBuild sets the values from link time: a version as in v1.2.3, a commit, and the
 // date of that commit, RFC 3339. Empty values leave what Go wrote into the binary.
 func LinkedBuild(version, commit, date string) {
 	linkedBuild.version, linkedBuild.commit, linkedBuild.date = version, commit, date
@@ -28,7 +28,7 @@ type Build struct {
 	Platform string `json:"platform"`
 }
 
-// ReadBuild collects what is known about this binary.
+// ReadBuild collects the known facts about this binary.
 func ReadBuild() Build {
 	info := Build{Version: linkedBuild.version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	build, ok := debug.ReadBuildInfo()

@@ -1,7 +1,7 @@
-// Package command owns what all commands of the program share: how arguments are
-// counted, how help texts look, what is suggested for a mistyped word, how JSON is
-// printed and how an error ends the program. What one command says or does stands in
-// the file or package of that command.
+// Package command owns the common parts of all commands of the program: how
+// arguments are counted, how help texts look, what is suggested for a mistyped word,
+// how JSON is printed and how an error ends the program. The words and work of one
+// command are in the file or package of that command.
 package command
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/destkit/destkit/loadgen"
 )
 
-// exitTable stands in every help text that has none of its own.
+// exitTable is in every help text without a separate one.
 const exitTable = `Exit status:
   0  conformant, or done; undecided MUSTs are allowed without --require-complete
   1  a gate failed: the endpoint breaks a rule that the profile gates on
@@ -29,14 +29,14 @@ const exitTable = `Exit status:
   6  --require-complete: a MUST stays undecided
   Of several the first of 2, 1, 3, 4, 5, 6 counts: docs/commands.md.`
 
-// ServeExitTable stands in the help texts of serve and what is below it, and of
+// ServeExitTable is in the help texts of serve and its subcommands, and of
 // destsim, which judge nothing.
 const ServeExitTable = `Exit status:
   0  done, or stopped by SIGINT or SIGTERM
   2  usage or configuration: a flag, a key, a token or a file is no good
   3  could not be done: address or data directory in use, no database, no room`
 
-// LoadExitTable stands in the help texts of load and what is below it.
+// LoadExitTable is in the help texts of load and its subcommands.
 const LoadExitTable = `Exit status:
   0  done; errors alone do not change it: set a limit with --fail-if 'errors>1%'
   1  --fail-if, --abort-errors, a search in vain, nothing acknowledged, --fail
@@ -74,8 +74,8 @@ func screen(w io.Writer) io.Writer {
 // longestLine of a message, in characters: an argument may be as long as a shell takes.
 const longestLine = 2000
 
-// messageOf is what an error says on a screen. Lines of a usage error are the
-// program's own; any other text may come from outside.
+// messageOf is the text of an error on a screen. Lines of a usage error are
+// the program's own; any other text may come from outside.
 func messageOf(err error, text string) string {
 	var ended *exit.Error
 	lines := []string{foreign.Message(text)}

@@ -68,7 +68,7 @@ var FlagGroups = []flagGroup{
 	}},
 }
 
-// ProfilingPrefix begins the flags that one line of a help text stands for.
+// ProfilingPrefix begins the flags that one line of a help text covers.
 const ProfilingPrefix = "profile-"
 
 // GroupOf is the heading of a flag, "" when it has none.
@@ -111,8 +111,8 @@ Commands:{{range .Commands}}{{if (or .IsAvailableCommand (eq .Name "help"))}}
 
 `
 
-// EndHelp puts a table of exit statuses below the help text of cmd and of what is
-// below it.
+// EndHelp puts a table of exit statuses below the help text of cmd and its
+// subcommands.
 func EndHelp(cmd *cobra.Command, table string) {
 	cmd.SetUsageTemplate(helpTemplate + table + "\n")
 }

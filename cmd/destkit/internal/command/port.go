@@ -69,7 +69,7 @@ func (s *Port) Open() (net.Listener, string, error) {
 	return ln, scheme + "://" + reachable(ln.Addr()), nil
 }
 
-// checkAddress refuses what is not HOST:PORT, and says what was probably meant.
+// checkAddress refuses anything but HOST:PORT, and suggests a correction.
 func checkAddress(flag, addr string) error {
 	if addr == "" {
 		return nil
@@ -95,15 +95,15 @@ func checkAddress(flag, addr string) error {
 	return nil
 }
 
-// notOurs reports whether the address is that of another machine; Windows has a number
-// of its own for it, WSAEADDRNOTAVAIL.
+// notOurs reports whether the address is that of another machine; Windows has a
+// separate number for it, WSAEADDRNOTAVAIL.
 func notOurs(err error) bool {
 	var number syscall.Errno
 	return errors.As(err, &number) && (number == syscall.EADDRNOTAVAIL || number == 10049)
 }
 
 // inUse reports whether another program listens at the address; Windows has a
-// number of its own for it, WSAEADDRINUSE.
+// separate number for it, WSAEADDRINUSE.
 func inUse(err error) bool {
 	var number syscall.Errno
 	return errors.As(err, &number) && (number == syscall.EADDRINUSE || number == 10048)
@@ -161,7 +161,7 @@ func (s *Port) Serve(ctx context.Context, ln net.Listener) error {
 	return nil
 }
 
-// Background is a port that is served beside the work of a command.
+// Background is a port that is served during the work of a command.
 type Background struct {
 	URL string
 	// Stop ends it once calls in flight are over, and lets go of what is behind the port.

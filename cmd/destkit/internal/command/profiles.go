@@ -17,11 +17,11 @@ import (
 	"github.com/destkit/destkit/internal/reach"
 )
 
-// ServeProfiles answers what is below …/pprof/ with profiles of this process, as
-// net/http/pprof does below /debug/pprof/. That package puts its handlers on
+// ServeProfiles answers requests below …/pprof/ with profiles of this process,
+// as net/http/pprof does below /debug/pprof/. That package puts its handlers on
 // http.DefaultServeMux as well, which nothing here serves. Its cmdline and
-// symbol are left out: arguments may hold the secret part of a URL, and
-// profiles of Go carry their symbols.
+// symbol are left out: arguments may hold the secret part of a URL, and profiles
+// of Go carry their symbols.
 func ServeProfiles(w http.ResponseWriter, r *http.Request) {
 	_, name, below := strings.Cut(r.URL.Path, "/pprof/")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -111,8 +111,8 @@ func (p *Profiling) Register(cmd *cobra.Command) {
 	cmd.MarkFlagsMutuallyExclusive(names...)
 }
 
-// Start begins the profile that was asked for; the function that it returns
-// ends it and is never nil. Signals stay with the command.
+// Start begins the requested profile; the function that it returns ends it
+// and is never nil. Signals stay with the command.
 func (p *Profiling) Start() (stop func(), err error) {
 	for _, m := range modes {
 		dir := *p.dirs[m.name]

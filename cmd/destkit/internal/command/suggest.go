@@ -13,7 +13,7 @@ import (
 	"github.com/destkit/destkit/internal/suggest"
 )
 
-// SuggestFlag says what was probably meant by a flag that cannot be read.
+// SuggestFlag suggests a flag for one that cannot be read.
 func SuggestFlag(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	var invalid *pflag.InvalidValueError
@@ -48,7 +48,7 @@ func unknownFlag(cmd *cobra.Command, unknown *pflag.NotExistError, err error) er
 	return err
 }
 
-// invalidFlag says which values a flag takes, with an example of one.
+// invalidFlag lists the values that a flag takes, with an example of one.
 func invalidFlag(f *pflag.Flag, value string) error {
 	switch f.Value.Type() {
 	case "bool":

@@ -25,7 +25,7 @@ func Input(in io.Reader) bool {
 }
 
 // Colourful reports whether colours are written to w: on a terminal, and where
-// FORCE_COLOR or CLICOLOR_FORCE asks for them. --no-color and NO_COLOR forbid them
+// FORCE_COLOR or CLICOLOR_FORCE demands them. --no-color and NO_COLOR forbid them
 // everywhere, TERM=dumb and CLICOLOR=0 on a terminal.
 func Colourful(w io.Writer, refused bool) bool {
 	forced := func(name string) bool {

@@ -12,7 +12,7 @@ import (
 )
 
 // TokenFlag names the environment variable that holds the bearer token. A
-// token never stands on a command line, where every process can read it.
+// token is never on a command line, where every process can read it.
 type TokenFlag struct {
 	Variable string // "" where none is named
 	Name     string // of the flag, "" for token-env; that of the variable where none was given
@@ -20,7 +20,7 @@ type TokenFlag struct {
 	flags    *pflag.FlagSet
 }
 
-// TokenVariable is the environment variable that stands in a report for the
+// TokenVariable is the environment variable that a report shows for the
 // token of its endpoint.
 const TokenVariable = "DESTKIT_TOKEN"
 
@@ -43,7 +43,7 @@ func (t *TokenFlag) FallBack() {
 	}
 }
 
-// Read returns the token, "" when none was asked for. An empty variable is an
+// Read returns the token, "" when none was requested. An empty variable is an
 // error: the caller meant to send a token.
 func (t *TokenFlag) Read() (string, error) {
 	if t.Variable == "" {
@@ -74,7 +74,7 @@ func (t *TokenFlag) Read() (string, error) {
 	return value, nil
 }
 
-// checkName refuses what is no name of a variable. Where the shell has put the
+// checkName refuses invalid names of variables. Where the shell has put the
 // value in its place it is the token itself, so it is not repeated.
 func (t *TokenFlag) checkName() error {
 	flag := "--" + cmp.Or(t.Name, "token-env")

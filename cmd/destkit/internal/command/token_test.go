@@ -11,7 +11,7 @@ import (
 	"github.com/destkit/destkit/conformance"
 )
 
-// given is a flag as it stands after a command line.
+// given is a flag after parsing a command line.
 func given(t *testing.T, args ...string) *TokenFlag {
 	t.Helper()
 	var token TokenFlag
@@ -96,7 +96,7 @@ func TestATokenDoesNotFollowAFileToAPublicAddress(t *testing.T) {
 	require.ErrorContains(t, err, "the URL of the endpoint is missing")
 }
 
-// What frames a request is not the caller's to say.
+// A caller must not set the headers that frame a request.
 func TestFramingHeadersAreRefused(t *testing.T) {
 	for _, line := range []string{"Content-Length: 5", "transfer-encoding: chunked", "Connection: close", "Upgrade: h2c"} {
 		_, err := Headers([]string{line})

@@ -13,12 +13,12 @@ import (
 	"github.com/destkit/destkit/internal/suggest"
 )
 
-// URLVariable is the environment variable that stands in a report for the URL
-// of its endpoint.
+// URLVariable is the environment variable that a report shows for the URL of
+// its endpoint.
 const URLVariable = "DESTKIT_URL"
 
 // EndpointURL is the URL among the arguments, else the one in the environment:
-// it may carry a secret, which should not stand on a command line where every
+// it may carry a secret, which should not be on a command line where every
 // process can read it. An argument wins.
 func EndpointURL(cmd *cobra.Command, args []string) (string, error) {
 	if len(args) > 0 {
@@ -47,9 +47,9 @@ func Replicas(cmd *cobra.Command, named []string) []string {
 	return named
 }
 
-// CheckScheme refuses a URL without a scheme, and says which was probably meant.
-// The rest of the rules are the libraries'. The URL may carry a secret, so no
-// message repeats its path or its query.
+// CheckScheme refuses a URL without a scheme, and suggests one. The rest of the
+// rules are the libraries'. The URL may carry a secret, so no message repeats
+// its path or its query.
 func CheckScheme(what, raw string) error {
 	lower := strings.ToLower(raw)
 	if raw == "" || strings.HasPrefix(lower, "http://") || strings.HasPrefix(lower, "https://") {

@@ -31,10 +31,10 @@ type configuration struct {
 	set    []string // flags that have their values from the file
 }
 
-// Apply sets every flag of cmd that the file names and the command line
-// does not, and returns the fixtures. There is no second list of settings: the
-// flags themselves are the keys, so a new flag can stand in the file at once. Keys of
-// others are passed over: they are for another command.
+// Apply sets every flag of cmd that the file names and the command line does not, and
+// returns the fixtures. There is no second list of settings: the flags themselves are
+// the keys, so a new flag can be in the file at once. Keys of others are passed over:
+// they are for another command.
 func Apply(cmd *cobra.Command, file string, others ...string) (Settings, error) {
 	src, err := os.ReadFile(file)
 	if err != nil {
@@ -173,7 +173,7 @@ func (c *configuration) scalars(node ast.Node) ([]string, error) {
 }
 
 // fixtures reads {OBJECT: {FIELD: VALUE, bad: {FIELD: VALUE}, hidden: [FIELD]}}. Values become
-// JSON with the digits that stand in the file: 9007199254740993 stays exact.
+// JSON with the digits of the file: 9007199254740993 stays exact.
 func (c *configuration) fixtures(node ast.Node) (map[string]conformance.Fixture, error) {
 	objects, err := c.entries(node)
 	if err != nil {
@@ -208,7 +208,7 @@ func (c *configuration) fixtures(node ast.Node) (map[string]conformance.Fixture,
 	return all, nil
 }
 
-// place remembers where an entry stands.
+// place remembers where an entry is.
 func (c *configuration) place(path string, entry yamlEntry) {
 	c.places[path] = yamldoc.At(c.file, c.src, entry.at, "")
 }

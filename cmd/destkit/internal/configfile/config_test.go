@@ -13,7 +13,7 @@ import (
 	"github.com/destkit/destkit/internal/yamldoc"
 )
 
-// TestFixturesHavePlaces: what the judge says of an entry points at its line.
+// TestFixturesHavePlaces: the judge's messages about an entry point at its line.
 func TestFixturesHavePlaces(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "c.yaml")
 	require.NoError(t, os.WriteFile(file, []byte("fixtures:\n  contact:\n    nofield: 3\n    bad: {email: x}\n"), 0o600))
@@ -46,7 +46,7 @@ func TestLocated(t *testing.T) {
 	}
 }
 
-// TestYAMLMistakesAreUsageErrors: what they say is the subject of yamldoc.
+// TestYAMLMistakesAreUsageErrors: yamldoc owns their texts.
 func TestYAMLMistakesAreUsageErrors(t *testing.T) {
 	var dst struct {
 		Count int `yaml:"count"`

@@ -19,9 +19,9 @@ type WaiverFile struct {
 	Waivers []conformance.Waiver `yaml:"waivers"`
 }
 
-// ReadWaivers reads a waiver file: a list under `waivers:`. What a waiver must
-// say, and whether its check exists and still fails, is for the judge to look
-// at.
+// ReadWaivers reads a waiver file: a list under `waivers:`. The judge checks
+// the required fields of a waiver, and whether its check exists and still
+// fails.
 func ReadWaivers(file string) ([]conformance.Waiver, error) {
 	var content WaiverFile
 	src, err := os.ReadFile(file)
@@ -38,8 +38,8 @@ func ReadWaivers(file string) ([]conformance.Waiver, error) {
 	return content.Waivers, placeWaivers(file, src, body, content.Waivers)
 }
 
-// placeWaivers notes the line of each waiver for messages, and refuses one that
-// lacks what each must have, where it stands in the file.
+// placeWaivers notes the line of each waiver for messages, and refuses an
+// incomplete one, with its place in the file.
 func placeWaivers(file string, src []byte, body ast.Node, waivers []conformance.Waiver) error {
 	var places []*token.Token
 	ast.Walk(visitor(func(node ast.Node) bool {
@@ -52,7 +52,7 @@ func placeWaivers(file string, src []byte, body ast.Node, waivers []conformance.
 		return !ok
 	}), body)
 	if len(places) != len(waivers) {
-		return nil // an alias stands for the list
+		return nil // an alias replaces the list
 	}
 	for i, place := range places {
 		w := &waivers[i]
@@ -152,7 +152,7 @@ func placeOf(node ast.Node, path []string) (place *token.Token) {
 		}
 		at := slices.IndexFunc(values, func(v *ast.MappingValueNode) bool { return v.Key.GetToken().Value == key })
 		if at < 0 {
-			return place // an alias stands for it
+			return place // an alias replaces it
 		}
 		place, node = values[at].Key.GetToken(), values[at].Value
 		if _, scalar := node.(ast.ScalarNode); scalar {

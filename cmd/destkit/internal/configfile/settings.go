@@ -52,8 +52,8 @@ func Load(cmd *cobra.Command, named string, others ...string) (Settings, error) 
 	return Apply(cmd, named, others...)
 }
 
-// Announce says which file was found, and what it sets: the line comes first, so that no
-// setting works unseen.
+// Announce prints which file was found, and what it sets: the line comes first, so that
+// no setting works unseen.
 func (s Settings) Announce(w io.Writer) {
 	if !s.found {
 		return
@@ -72,7 +72,7 @@ func (s Settings) Announce(w io.Writer) {
 // Sets reports whether a flag has its value from the file.
 func (s Settings) Sets(flag string) bool { return slices.Contains(s.set, flag) }
 
-// places are where entries stand: those of fixtures by their path, such as
+// places are the places of entries: those of fixtures by their path, such as
 // fixtures.contact.name, those that set a flag by its name, such as --timeout.
 type places map[string]*yamldoc.Error
 

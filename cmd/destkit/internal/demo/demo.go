@@ -30,7 +30,7 @@ const broken = "RES-002"
 // reportFile is the page with everything.
 const reportFile = "demo.html"
 
-// exitTable stands in the help text of the demo, which is a test of the
+// exitTable is in the help text of the demo, which is a test of the
 // whole as well.
 const exitTable = `Exit status:
   0  everything went as it must
@@ -97,7 +97,7 @@ type Demo struct {
 	problems   []string
 }
 
-// wrong notes that something is not what it must be.
+// wrong notes a wrong value.
 func (d *Demo) wrong(format string, args ...any) {
 	d.problems = append(d.problems, fmt.Sprintf(format, args...))
 }
@@ -167,7 +167,7 @@ func (d *Demo) folder() (kept string, done func(), err error) {
 	return d.data, func() {}, nil
 }
 
-// whereDataIs says how to look at data that was kept.
+// whereDataIs prints how to look at data that was kept.
 func (d *Demo) whereDataIs() {
 	if d.data == "" {
 		return

@@ -49,7 +49,7 @@ func TestDemoNotices(t *testing.T) {
 	}
 }
 
-// TestDemoAudit: findings are told, and an audit that looked at nothing is none.
+// TestDemoAudit: findings are reported, and an audit that looked at nothing is none.
 func TestDemoAudit(t *testing.T) {
 	last := step{source: 995, stored: 995}
 	for name, tc := range map[string]struct {

@@ -116,8 +116,8 @@ func (w *World) RunOnce(ctx context.Context, d *Demo, rows int64) (v syncs.View,
 	return f.Follow(ctx, syncs.Sync{ID: w.Sync, Label: api.Ptr("Contacts")}, run, p)
 }
 
-// compare notes every number that is not what it must be (spec 2.9): what is to
-// be sent is what has changed, all of it arrives, and the destination holds it.
+// compare notes every wrong number (spec 2.9): the run sends exactly the
+// changes, all of them arrive, and the destination holds them.
 func (d *Demo) compare(r figures, step step, run api.SyncRun) {
 	if !syncs.HasStatus(run.Status, api.RunCompleted) {
 		d.wrong("run %d is %s: %s: %s", r.Number, run.Status, syncs.Text(run.ErrorCode), foreign.Line(syncs.Text(run.ErrorMessage)))

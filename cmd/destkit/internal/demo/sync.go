@@ -17,7 +17,7 @@ import (
 // Object is where the records go.
 const Object = "contact"
 
-// World is the service, the destination and the ids of what was made.
+// World is the service, the destination and the created ids.
 type World struct {
 	API         *syncs.Client // of the service
 	Destination *syncs.Client // of the simulator's control API

@@ -115,7 +115,7 @@ func NewService(ctx context.Context, files Places, trusted []byte, change ...fun
 	return port, client, nil
 }
 
-// Audit is what the service's audit says: it reads every record of the
+// Audit is the result of the service's audit: it reads every record of the
 // destination through the read-back hook and holds it against the source and
 // the ledger.
 type Audit struct {
@@ -179,14 +179,14 @@ func (d *Demo) prove(ctx context.Context, w *World, last step) error {
 	return nil
 }
 
-// loadReport is the page of the load, beside that of the demo.
+// loadReport is the page of the load, next to that of the demo.
 const loadReport = "load.html"
 
 // loadFor is how long the demo's load lasts: long enough for a plot.
 const loadFor = 2 * time.Second
 
-// loadOnce loads a destination over https and holds what was acknowledged
-// against what is stored.
+// loadOnce loads a destination over https and compares acknowledged with
+// stored records.
 func (d *Demo) loadOnce(ctx context.Context) (err error) {
 	port, err := NewDestination(ctx, destsim.Config{})
 	if err != nil {
@@ -231,7 +231,7 @@ func (d *Demo) loadOnce(ctx context.Context) (err error) {
 type judged struct {
 	Title  string
 	Report *conformance.Report
-	Page   string // the file of its HTML report, beside the page of the demo
+	Page   string // the file of its HTML report, next to the page of the demo
 	Want   int    // exit status
 }
 

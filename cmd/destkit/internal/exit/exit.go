@@ -1,5 +1,5 @@
 // Package exit owns the exit statuses of the program and the errors that carry them.
-// What a status means for one command stands in the help of that command.
+// The help of a command defines what a status means for it.
 package exit
 
 import (

@@ -30,7 +30,7 @@ func (d *dashboardFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&d.token.Variable, d.token.Name, "", "variable `NAME` with the token of the page")
 }
 
-// check refuses flags of a page that is not asked for.
+// check refuses flags of a page that is not requested.
 func (d *dashboardFlags) check(cmd *cobra.Command) error {
 	for _, name := range []string{"dashboard-addr", "dashboard-keep", d.token.Name} {
 		if cmd.Flags().Changed(name) && !d.on {
@@ -49,7 +49,7 @@ func (d *dashboardFlags) stays(cmd *cobra.Command) bool {
 	return os.Getenv("CI") == "" && command.Is(cmd.ErrOrStderr()) && command.Input(cmd.InOrStdin())
 }
 
-// loadPage is the page of a load on its port; nil: none was asked for.
+// loadPage is the page of a load on its port; nil: none was requested.
 type loadPage struct {
 	*pages.Load
 	port   *command.Background

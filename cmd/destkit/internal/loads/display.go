@@ -133,7 +133,7 @@ func elapsed(m loadgen.Moment) string {
 	return fmt.Sprintf("%s of %s", m.Elapsed.Round(time.Second/10), m.Of)
 }
 
-// loadMeter shows the figures of a running load to Prometheus; nil: not asked for.
+// loadMeter shows the figures of a running load to Prometheus; nil: not requested.
 type loadMeter struct {
 	mu     sync.Mutex
 	latest loadgen.Moment

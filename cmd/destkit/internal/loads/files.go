@@ -122,7 +122,7 @@ func writeLoadFile(flag, file string, stdout io.Writer, write func(io.Writer) er
 		return nil
 	case "-":
 		if flag == "html" {
-			stdout = foreign.Raw(stdout) // a page has rules of its own, and a writer that follows them
+			stdout = foreign.Raw(stdout) // a page has its own rules, and a writer that follows them
 		}
 		return write(stdout)
 	}

@@ -243,7 +243,7 @@ func (l *loading) resolveShares() error {
 	return nil
 }
 
-// resolveVerify reads the read-back hook and what is read back.
+// resolveVerify reads the options of the read-back.
 func (l *loading) resolveVerify() error {
 	if err := l.reading.Resolve(&l.dials); err != nil {
 		return err
@@ -270,7 +270,7 @@ func (l *loading) resolveVerify() error {
 	return nil
 }
 
-// measurable refuses limits of what is not measured: of what only a verification finds
+// measurable refuses limits of unmeasured values: of those that need a verification
 // where there is none, and of runs where none are started.
 func (l *loading) measurable(thresholds []loadgen.Threshold) error {
 	service := l.options.Service

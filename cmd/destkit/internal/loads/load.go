@@ -1,4 +1,4 @@
-// Package loads is `destkit load` and what is below it: flags, the page and the metrics of
+// Package loads is `destkit load` and its subcommands: flags, the page and the metrics of
 // a load, its files. The load itself is package loadgen.
 package loads
 
@@ -126,7 +126,7 @@ var sharedKeys = []string{
 	"write", "object", "key-range", "readback-url", "readback-command", "readback-window",
 }
 
-// readSettings takes from a configuration of conform what is about the endpoint.
+// readSettings takes the settings of the endpoint from a configuration of conform.
 func (l *loading) readSettings(cmd *cobra.Command) (err error) {
 	l.settings, err = configfile.Load(cmd, l.config, lists.Where(l.settingKeys(), func(key string) bool { return !slices.Contains(sharedKeys, key) })...)
 	l.settings.Fixtures = nil // values of a load are other ones
@@ -141,7 +141,7 @@ func (l *loading) registerRates(f *pflag.FlagSet) {
 	f.StringVar(&l.burst, "burst", "", "`SIZE/TIME`: requests at once, so often: 500/10s")
 }
 
-// registerLimits adds how long a load lasts, and what must not happen.
+// registerLimits adds the flags for the length and the limits of a load.
 func (l *loading) registerLimits(f *pflag.FlagSet) {
 	o := &l.options
 	f.DurationVar(&o.Duration, "duration", 0, "how long to measure (default 10s)")
@@ -191,7 +191,7 @@ func (l *loading) run(cmd *cobra.Command, args []string) error {
 	return l.send(cmd)
 }
 
-// checkDuration refuses a duration that was given and is none, where 0 stands for the
+// checkDuration refuses a duration that was given and is none, where 0 means the
 // default, and numbers below 0.
 func (l *loading) checkDuration(cmd *cobra.Command) error {
 	if cmd.Flags().Changed("duration") && l.options.Duration <= 0 {
@@ -212,7 +212,7 @@ func (l *loading) checkDuration(cmd *cobra.Command) error {
 	return nil
 }
 
-// send runs what was asked for, and delivers its result.
+// send runs the requested load, and delivers its result.
 func (l *loading) send(cmd *cobra.Command) error {
 	thresholds, err := l.thresholds()
 	if err != nil {

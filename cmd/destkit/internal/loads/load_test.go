@@ -46,7 +46,7 @@ func TestMetricsOfALoad(t *testing.T) {
 	require.Error(t, err)
 }
 
-// TestTheStatusOfALoad: thresholds and what was left behind decide it, errors alone do not.
+// TestTheStatusOfALoad: thresholds and leftovers decide it, errors alone do not.
 func TestTheStatusOfALoad(t *testing.T) {
 	r := &loadgen.Result{
 		Ended: "duration", Requests: 100, Records: 1000, Acknowledged: 988, Errors: 12,
@@ -74,7 +74,7 @@ func TestALoadThatSentNothingIsNoSuccess(t *testing.T) {
 	require.Equal(t, exit.NotTested, loadStatus(&loadgen.Result{Ended: "interrupted"}))
 }
 
-// TestMistakesOfALoadNameTheirFlag before the target is asked.
+// TestMistakesOfALoadNameTheirFlag before the target is called.
 func TestMistakesOfALoadNameTheirFlag(t *testing.T) {
 	dir := t.TempDir()
 	for want, flags := range map[string][]string{

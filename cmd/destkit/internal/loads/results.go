@@ -100,8 +100,8 @@ func (l *loadComparing) compare(cmd *cobra.Command, args []string) error {
 	return gateComparison(c)
 }
 
-// gateComparison is the end of a comparison that is a gate: what can be compared
-// decides, and what cannot must not pass for equal.
+// gateComparison is the end of a comparison that is a gate: comparable values
+// decide, and others must not pass for equal.
 func gateComparison(c *loadgen.Comparison) error {
 	if c.Worse {
 		return exit.With(exit.GateFailed)

@@ -71,7 +71,7 @@ func title(r *loadgen.Result) string {
 		r.Target.Address, strings.Join(objects, " and "), how, quantity.Grouped(int64(r.Load.BatchSize)), quantity.Count(r.Load.Connections, "connection"), r.Load.Seed)
 }
 
-// writeService says what the clients of a service have done.
+// writeService reports what the clients of a service have done.
 func writeService(w io.Writer, s *loadgen.ServiceFigures) {
 	if s.Lists+s.Items > 0 {
 		foreign.Printf(w, "  lists            %s walked to the end, %s on all pages\n", quantity.Grouped(s.Lists), quantity.Counted(s.Items, "item"))
@@ -112,7 +112,7 @@ func writeTimes(w io.Writer, r *loadgen.Result) {
 	}
 }
 
-// writeVerified says what was read back, and what could not be.
+// writeVerified reports verified and unverified keys.
 func writeVerified(w io.Writer, v *loadgen.Verification) {
 	foreign.Printf(w, "  verified         %s\n", v.Text())
 	for _, u := range v.Unverified {
@@ -120,7 +120,7 @@ func writeVerified(w io.Writer, v *loadgen.Verification) {
 	}
 }
 
-// writeChanges says which limits replies stated on the way.
+// writeChanges reports the limits that replies stated on the way.
 func writeChanges(w io.Writer, r *loadgen.Result) {
 	if r.Declared == nil {
 		return

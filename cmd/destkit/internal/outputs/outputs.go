@@ -1,6 +1,6 @@
 // Package outputs owns how a judgement is written and shown while it runs: the files
-// of --report with their formats, and the progress on a screen. What a format looks
-// like is for package report.
+// of --report with their formats, and the progress on a screen. Package report
+// defines the formats.
 package outputs
 
 import (
@@ -23,7 +23,7 @@ import (
 // Output is one --report: a format and a file, "-" for standard output.
 type Output struct{ Format, File string }
 
-// List are all reports that were asked for.
+// List are all requested reports.
 type List []Output
 
 // Parse reads the flags and looks whether the files can be written: a
@@ -60,7 +60,7 @@ func (o List) Write(stdout io.Writer, result *conformance.Report, options report
 		if out.File == "-" {
 			to := stdout
 			if out.Format == report.HTML || out.Format == report.GitHub {
-				to = foreign.Raw(stdout) // they have rules of their own, and writers that follow them
+				to = foreign.Raw(stdout) // they have their own rules, and writers that follow them
 			}
 			errs = append(errs, options.Write(out.Format, to, result))
 			continue
@@ -75,7 +75,7 @@ func (o List) TakesStdout() bool {
 	return slices.ContainsFunc(o, func(out Output) bool { return out.File == "-" })
 }
 
-// Screen is where the command prints what is for people.
+// Screen is where the command prints text for people.
 func (o List) Screen(cmd *cobra.Command) io.Writer {
 	if o.TakesStdout() {
 		return cmd.ErrOrStderr()

@@ -61,7 +61,7 @@ func progressLines(w io.Writer) (step func(conformance.Progress), done func()) {
 	return step, done
 }
 
-// Groups folds parts of what is printed in the log of GitHub Actions; nil elsewhere.
+// Groups folds parts of the output in the log of GitHub Actions; nil elsewhere.
 func Groups(w io.Writer) func(io.Writer, string, string) error {
 	if os.Getenv("GITHUB_ACTIONS") != "true" || command.Is(w) {
 		return nil

@@ -37,7 +37,7 @@ func NewBook() (*Book, error) {
 	return &Book{ReadDocument(), checks, sections}, nil
 }
 
-// levelRank puts what is required before what is advised.
+// levelRank puts required checks before advised ones.
 func levelRank(c *conformance.Check) int {
 	if c.Level == conformance.Must {
 		return 0

@@ -13,7 +13,7 @@ import (
 	"github.com/destkit/destkit/openapi"
 )
 
-// Document is what the OpenRPC document says, for pages that people read.
+// Document is the content of the OpenRPC document, for pages that people read.
 type Document struct {
 	// Description is about every call.
 	Description string
@@ -31,8 +31,8 @@ type Method struct {
 
 // Member is one member of params or of a result.
 type Member struct {
-	// Path names the member from the top, such as "objects[].label"; FIELD stands
-	// for any key of an object whose keys are names of fields.
+	// Path names the member from the top, such as "objects[].label"; FIELD means
+	// any key of an object whose keys are names of fields.
 	Path     string
 	Type     string
 	Required bool
@@ -159,7 +159,7 @@ func paramsOf(list []rpcValue) json.RawMessage {
 	return json.RawMessage("{" + strings.Join(parts, ",") + "}")
 }
 
-// resolve follows a reference; a description beside it is more specific.
+// resolve follows a reference; a description next to it is more specific.
 func (d *rpcDocument) resolve(s rpcSchema) rpcSchema {
 	name, ok := strings.CutPrefix(s.Ref, "#/components/schemas/")
 	if !ok {
@@ -173,7 +173,7 @@ func (d *rpcDocument) resolve(s rpcSchema) rpcSchema {
 }
 
 // members appends the members of an object, the required ones in the order of the
-// document, then the others by name, each followed by what it holds.
+// document, then the others by name, each followed by its content.
 func (d *rpcDocument) members(to []Member, above string, s rpcSchema) []Member {
 	s = d.resolve(s)
 	names := slices.Clone(s.Required)

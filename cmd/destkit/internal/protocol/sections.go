@@ -26,7 +26,7 @@ type citedSentence struct {
 }
 
 // document is the part of features/service/sentences.yaml that is shown here.
-// What judges a service is on the page of that suite.
+// Checks of a service are on the page of that suite.
 type document struct {
 	Sections []struct {
 		Section   string `yaml:"section"`
@@ -101,7 +101,7 @@ func follows(a, b string) bool {
 	return errA == nil && errB == nil && areaA == areaB && one+1 == two
 }
 
-// What the page and the command say alike; the methods, their examples and the
+// Common text of the page and the command; the methods, their examples and the
 // rules come from the OpenRPC document and the catalogue.
 
 const diagram = ` your data         the service                   your endpoint     your system

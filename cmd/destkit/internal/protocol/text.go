@@ -41,7 +41,7 @@ func (t textWriter) block(lead, text string) {
 	}
 }
 
-// WriteText writes the methods, or what they have in common when there are none.
+// WriteText writes the methods, or their common parts when there are none.
 func (b *Book) WriteText(w io.Writer, methods []Method, coloured bool) error {
 	t := textWriter{w, coloured}
 	if len(methods) == 0 {
@@ -147,7 +147,7 @@ func (t textWriter) writeRules(rules []*conformance.Check) {
 }
 
 // layoutJSON writes JSON for people: a value that fits into width stays on one line,
-// a longer one has its members on lines of their own, in the order of the text.
+// a longer one has its members on separate lines, in the order of the text.
 func layoutJSON(text []byte, width int) (string, error) { return layout(text, width, 0, 0) }
 
 // oneLine joins the lines of json.Indent; no string has a line break.

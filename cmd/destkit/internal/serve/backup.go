@@ -38,7 +38,7 @@ destinations and warehouses, and the clock, are in a snapshot instead
 			if err := checkFolder(dir); err != nil {
 				return err
 			}
-			// Told apart from a disk that cannot be read: the caller has named
+			// Distinct from a disk that cannot be read: the caller has named
 			// the wrong place.
 			if !server.HoldsData(dir) {
 				return noData(dir)

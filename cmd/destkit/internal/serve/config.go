@@ -28,8 +28,8 @@ func (s *Flags) resolve(cmd *cobra.Command) (err error) {
 	switch {
 	case s.Config.Dialect != server.DialectSpec && s.Config.Dialect != server.DialectLive:
 		return exit.Usagef("--dialect %q is neither spec nor live", s.dialect)
-	// A seed makes an organization of its own; after a restore it would be one
-	// too many, or collide.
+	// A seed makes its own organization; after a restore it would be one too
+	// many, or collide.
 	case s.seed != "" && s.restore != "":
 		return exit.Usagef("--seed and --restore exclude each other; seed the restored service by POST /_control/seed")
 	}
@@ -50,7 +50,7 @@ func (s *Flags) resolve(cmd *cobra.Command) (err error) {
 	if s.Config.MaxRow < 1 {
 		return exit.Usagef("--max-row must be above 0, not %d", s.Config.MaxRow)
 	}
-	// A person watches a terminal; elsewhere lines are wanted when they are asked for.
+	// A person watches a terminal; elsewhere lines are wanted on request only.
 	s.Config.Requests = cmd.Flags().Changed("log-level") || command.Is(cmd.ErrOrStderr())
 	if s.Config.Log, err = logger(cmd.ErrOrStderr(), s.level, s.format); err != nil {
 		return err
@@ -169,7 +169,7 @@ func (s *Flags) readSeed() ([]byte, error) {
 	return src, nil
 }
 
-// plant seeds the service and shows what was made.
+// plant seeds the service and shows the result.
 func (s *Flags) plant(ctx context.Context, out io.Writer, world *openWorld, src []byte) error {
 	if s.seed == "" {
 		return nil

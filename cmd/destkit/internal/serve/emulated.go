@@ -37,7 +37,7 @@ func (s *simulators) emulate(key string, objects []server.EmulatedObject) (*serv
 	defer s.mu.Unlock()
 	sim := s.open[key]
 	if sim == nil {
-		var config destsim.Config // without faults and limits: what is emulated obeys every rule
+		var config destsim.Config // without faults and limits: an emulated destination obeys every rule
 		for _, o := range objects {
 			config.Objects = append(config.Objects, destsim.Described(o.Object, o.Operations, o.Fields))
 		}
@@ -61,7 +61,7 @@ func (s *simulators) emulate(key string, objects []server.EmulatedObject) (*serv
 }
 
 // file is the database behind a key; "" is memory. The records of the destinations
-// of the service are kept; what is tried out is not.
+// of the service are kept; those of connection tests are not.
 func (s *simulators) file(key string) string {
 	if s.dir == "" || !strings.HasPrefix(key, "destination-") {
 		return ""

@@ -107,8 +107,8 @@ func TestEmulatedDestinations(t *testing.T) {
 	}
 }
 
-// TestEmulatedDestinationsCannotBeStored: what the system refuses is an error
-// that says what was tried.
+// TestEmulatedDestinationsCannotBeStored: a refusal of the system is an error
+// that names the attempt.
 func TestEmulatedDestinationsCannotBeStored(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, emulatedFolder), []byte("a file"), 0o600))

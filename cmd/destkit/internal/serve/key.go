@@ -23,7 +23,7 @@ import (
 // keySize is the length of a master key in bytes (AES-256).
 const keySize = 32
 
-// keySource says where the master key comes from.
+// keySource is the source of the master key.
 type keySource struct{ file string }
 
 func (k *keySource) register(f *pflag.FlagSet) {
@@ -138,7 +138,7 @@ func MakeKeyFile(file string) (masterKey, error) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return masterKey{}, exit.Usagef("make folder of the master key: %w", err)
 	}
-	// Never over a key that is there: what it has sealed would be lost.
+	// Never over a key that is there: its sealed data would be lost.
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return masterKey{}, exit.Usagef("write master key: %w", err)

@@ -13,7 +13,7 @@ import (
 )
 
 // mailFlags name the mail server that gets a copy of every e-mail. The password
-// never stands on a command line, where every process can read it.
+// is never on a command line, where every process can read it.
 type mailFlags struct {
 	passwordVariable, passwordFile string
 }

@@ -34,7 +34,7 @@ user, and the present API key of the first workspace.`,
 		Args:    command.Arguments(0, 0, "no argument"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			changed := cmd.Flags().Changed
-			// The lowest id is 1: what was given and is zero names nothing.
+			// The lowest id is 1: a given zero names nothing.
 			if changed("workspace") && t.workspace == 0 || changed("user") && t.email == "" {
 				return exit.Usagef("--workspace takes an id above zero, and --user an e-mail address")
 			}

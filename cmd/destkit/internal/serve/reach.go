@@ -36,7 +36,7 @@ func (r *reachFlags) resolve(config *server.Config) error {
 		case !info.IsDir():
 			return exit.Usagef("--allow-files %s is no folder; name the one that holds the file", dir)
 		}
-		// What a relative path means must not change with the working directory.
+		// The meaning of a relative path must not change with the working directory.
 		if dir, err = filepath.Abs(dir); err != nil {
 			return exit.Usagef("read --allow-files: %w", err)
 		}
@@ -60,8 +60,8 @@ func (s *Flags) private(key masterKey) (files []string) {
 	return files
 }
 
-// ListensAt tells the service where it is served. What it may open by default
-// depends on who gets there.
+// ListensAt informs the service where it is served. What it may open by
+// default depends on who gets there.
 func (r *reachFlags) ListensAt(config *server.Config, at net.Addr) error {
 	tcp, ok := at.(*net.TCPAddr)
 	if !ok {
@@ -76,7 +76,7 @@ func (r *reachFlags) ListensAt(config *server.Config, at net.Addr) error {
 	if err != nil {
 		return exit.Untested(errors.Join(errors.New("find the working directory: name folders with --allow-files"), err))
 	}
-	if dir != filepath.Dir(dir) { // a service of the system stands in /, and means nothing by it
+	if dir != filepath.Dir(dir) { // a service of the system runs in /, and means nothing by it
 		config.WorkFolder = dir
 	}
 	return nil

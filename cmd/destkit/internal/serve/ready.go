@@ -115,7 +115,7 @@ func (r *readiness) ask(ctx context.Context, at string) error {
 	return fmt.Errorf("not ready: %s", body.Reason)
 }
 
-// withoutURL is why a call failed; its URL is the caller's and stands before it.
+// withoutURL is why a call failed; the caller adds its URL in front.
 func withoutURL(err error) error {
 	if failed, ok := errors.AsType[*url.Error](err); ok {
 		return failed.Err

@@ -74,8 +74,8 @@ func (r *rotation) run(cmd *cobra.Command, s *server.Maintenance, old masterKey)
 	if err := s.RotateKey(ctx, next.Bytes); err != nil {
 		return exit.Untested(errors.Join(err, r.discard(next)))
 	}
-	// From here on only the new key opens the directory, so every way out says
-	// where it is.
+	// From here on only the new key opens the directory, so every way out
+	// names its place.
 	if err := r.settle(out, old, next); err != nil {
 		return err
 	}
@@ -86,11 +86,11 @@ func (r *rotation) run(cmd *cobra.Command, s *server.Maintenance, old masterKey)
 	return nil
 }
 
-// next reads or makes the new key. Without --new-key-file it is made beside the
-// present one.
+// next reads or makes the new key. Without --new-key-file it is made next to
+// the present one.
 func (r *rotation) next(old masterKey) (masterKey, error) {
 	if r.newFile == "" {
-		// Beside the old one, so that a rename puts it into force.
+		// Next to the old one, so that a rename puts it into force.
 		file := old.file + ".new"
 		key, err := MakeKeyFile(file)
 		if errors.Is(err, fs.ErrExist) {
@@ -119,8 +119,7 @@ func (r *rotation) discard(next masterKey) error {
 	return os.Remove(next.made)
 }
 
-// settle puts the new key where the old one was, unless it has a file of its
-// own.
+// settle puts the new key where the old one was, unless it has its own file.
 func (r *rotation) settle(out io.Writer, old, next masterKey) error {
 	if r.newFile != "" {
 		foreign.Printf(out, "the new master key is in %s; start the service with it\n", next.file)

@@ -1,5 +1,5 @@
-// Package serve is `destkit serve` and what is below it: its flags, where it keeps what
-// it has, its master key, its start and its end. The service itself is package server.
+// Package serve is `destkit serve` and its subcommands: its flags, its data directory,
+// its master key, its start and its end. The service itself is package server.
 package serve
 
 import (
@@ -73,12 +73,12 @@ and which hosts are called, within --allow-files, --allow-hosts and
 			s.parent.Watch(cmd)
 			err := s.run(cmd)
 			if cmd.Context().Err() != nil && errors.Is(err, context.Canceled) {
-				return nil // it was told to stop while it started
+				return nil // it was stopped while it started
 			}
 			return err
 		},
 	}
-	// The other commands judge, and have statuses for what they find.
+	// The other commands judge, and have statuses for their findings.
 	command.EndHelp(cmd, command.ServeExitTable)
 	f := cmd.Flags()
 	// In the order in which a person needs them.
@@ -179,7 +179,7 @@ func (s *Flags) run(cmd *cobra.Command) error {
 	if err = s.plant(cmd.Context(), out, world, seed); err == nil {
 		err = port.Serve(cmd.Context(), ln) // Close waits for the runs
 	}
-	// A fault that no call met says that a test did not test what it meant to.
+	// A fault that no call met means that a test did not test what it meant to.
 	for _, f := range world.Faults().Unfired() {
 		foreign.Printf(out, "fault %s (%s) never fired; its filters let %d through\n", f.ID, f.Fault.Kind, f.Matched)
 	}
@@ -225,7 +225,7 @@ func (s *Flags) printFirst(out io.Writer, first *server.Tokens) {
 	}
 }
 
-// logger writes to standard error what is at least as grave as level; nil for none.
+// logger writes entries of at least this level to standard error; nil for none.
 func logger(w io.Writer, level, format string) (*slog.Logger, error) {
 	if format != "text" && format != "json" {
 		return nil, exit.Usagef("--log-format %q is neither text nor json", format)

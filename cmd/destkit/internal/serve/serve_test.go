@@ -78,7 +78,7 @@ func TestMadeKeyIsPrivate(t *testing.T) {
 	require.Empty(t, read.made)
 }
 
-// TestKeyIsNoSource: the key file can be kept anywhere, so the service is told.
+// TestKeyIsNoSource: the key file can be kept anywhere, so the service is given its place.
 func TestKeyIsNoSource(t *testing.T) {
 	key, err := MakeKeyFile(filepath.Join(t.TempDir(), "users.csv"))
 	require.NoError(t, err)
@@ -100,7 +100,7 @@ func TestKeyIsNoSource(t *testing.T) {
 	require.Contains(t, w.Header().Get("Warning"), "for itself")
 }
 
-// TestUnseal opens a token of a directory, bare and as it stands in a log.
+// TestUnseal opens a token of a directory, bare and as written in a log.
 func TestUnseal(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	key, err := MakeKeyFile(filepath.Join(t.TempDir(), "master.key"))
@@ -129,7 +129,7 @@ func TestUnseal(t *testing.T) {
 	}
 }
 
-// TestMistakesOfServe are told before anything is opened, and without a secret.
+// TestMistakesOfServe are reported before anything is opened, and without a secret.
 func TestMistakesOfServe(t *testing.T) {
 	folder := t.TempDir()
 	for want, c := range map[string]struct {
@@ -181,7 +181,7 @@ func TestDataIsAFolder(t *testing.T) {
 	}
 }
 
-// TestDataThatMustNotBeRead: a folder without permission is one line that says so.
+// TestDataThatMustNotBeRead: a folder without permission is one line that reports it.
 func TestDataThatMustNotBeRead(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.Chmod(dir, 0))

@@ -104,7 +104,7 @@ func serviceRoot(raw string) (string, error) {
 // Client calls a service as any client of its API would.
 type Client struct {
 	Root, Token string
-	hidden      *foreign.Redactor // of the token, in all that the service says
+	hidden      *foreign.Redactor // of the token, in all texts of the service
 	HTTP        *http.Client
 }
 
@@ -213,7 +213,7 @@ func (c *Client) Post(ctx context.Context, path string, body, data any) error {
 	}{data})
 }
 
-// Control calls what belongs to the stand-in; its answers have no envelope.
+// Control calls what belongs to the emulation; its answers have no envelope.
 func (c *Client) Control(ctx context.Context, method, path string, body, into any) error {
 	return c.Call(ctx, method, "/_control"+path, body, into)
 }

@@ -48,8 +48,8 @@ func (Quiet) Moment([]View) {}
 func (Quiet) Ended(View)    {}
 func (Quiet) Note(string)   {}
 
-// plainEvery is how often a run that goes on is told of where no line can be
-// taken back.
+// plainEvery is how often the progress of a run is printed where no line can
+// be overwritten.
 const plainEvery = 10 * time.Second
 
 // plain writes a line when something changes, for logs and pipes.
@@ -59,7 +59,7 @@ type plain struct {
 	said        map[int64]spoken
 }
 
-// spoken is what was last said about a run.
+// spoken is the last output about a run.
 type spoken struct {
 	stage string
 	at    time.Time
@@ -109,7 +109,7 @@ func (d *bar) Moment(active []View) {
 	if columns > 0 && columns < 120 {
 		text, wide = shortText(active[0]), 10
 	}
-	if len(active) > 1 { // one bar for all: others would need lines of their own
+	if len(active) > 1 { // one bar for all: others would need separate lines
 		text, share = sumText(active)
 	}
 	if unknown := share < 0; d.bar == nil || unknown != d.spinning {

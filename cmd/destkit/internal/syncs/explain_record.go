@@ -27,7 +27,7 @@ type recordExplainer struct {
 	verbose   bool
 }
 
-// explainExitTable stands in the help text of explain-record.
+// explainExitTable is in the help text of explain-record.
 const explainExitTable = `Exit status:
   0  explained
   2  usage or configuration: a flag, no such run or record
@@ -67,7 +67,7 @@ IDENTIFIER is the value of the primary identifier, as text or as JSON: 42 and
 	return cmd
 }
 
-// explain asks the service, and shows its answer as text or as it came.
+// explain queries the service, and shows its answer as text or as it came.
 func (e *recordExplainer) explain(cmd *cobra.Command, identifier string) error {
 	if f := cmd.Flags(); !f.Changed("sync-run") && !f.Changed("sync") {
 		return exit.Usagef("in which run? --sync-run N, or --sync N for the latest run of a sync")
@@ -90,15 +90,15 @@ func (e *recordExplainer) explain(cmd *cobra.Command, identifier string) error {
 		func() string { return way.text(e.verbose) })
 }
 
-// controlled holds the flags of a command that asks the control API.
+// controlled holds the flags of a command that calls the control API.
 type controlled struct {
 	rest    Flags
 	control string
 	asJSON  bool
 }
 
-// show asks, and prints the answer as text, or as it came. what was done to which thing
-// comes first in an error.
+// show calls it, and prints the answer as text, or as it came. what was done to which
+// thing comes first in an error.
 func (c *controlled) show(cmd *cobra.Command, what, method, path string, body, into any, text func() string) error {
 	// The key of the workspace is none of the control API's business.
 	c.rest.Token = command.TokenFlag{Name: "control-token-env", Variable: c.control}

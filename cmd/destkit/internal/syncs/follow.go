@@ -61,7 +61,7 @@ func (o *following) open(out, screen io.Writer) (*Follower, error) {
 	}, nil
 }
 
-// exitTable stands in the help texts of sync and what is below it.
+// exitTable is in the help texts of sync and its subcommands.
 const exitTable = `Exit status:
   0  done: the run completed
   1  a run failed, was cancelled or skipped, or has more failed and invalid
@@ -106,8 +106,8 @@ func (f *Follower) ask(ctx context.Context, call func() error) error {
 	}
 }
 
-// passes reports whether an error may go away by itself, and what Retry-After asks
-// for.
+// passes reports whether an error may go away by itself, and returns the wait of
+// Retry-After.
 func passes(err error) (hint time.Duration, passing bool) {
 	var gone *Unreachable
 	var refused *Error

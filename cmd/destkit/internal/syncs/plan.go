@@ -23,7 +23,7 @@ type dryRunner struct {
 	limit int64
 }
 
-// planExitTable stands in the help text of sync plan.
+// planExitTable is in the help text of sync plan.
 const planExitTable = `Exit status:
   0  planned: a run would not fail by itself
   1  a run would fail before it had sent everything, and the answer says why
@@ -74,7 +74,7 @@ control token. What else a destination refuses, only a run can tell.`,
 	return cmd
 }
 
-// plan asks the service, and shows its answer as text or as it came.
+// plan queries the service, and shows its answer as text or as it came.
 func (d *dryRunner) plan(cmd *cobra.Command, arg string) error {
 	id, err := identity("sync", arg)
 	if err != nil {

@@ -16,8 +16,8 @@ const pulseStart = 2 * time.Second
 // Pulse measures one run from what polls show. All times are those of this
 // machine: the clock of the service can be moved and stopped.
 type Pulse struct {
-	// before is the last completed run of the sync, which says how many rows are
-	// to be expected; nil when there is none.
+	// before is the last completed run of the sync, which predicts the number of
+	// rows; nil when there is none.
 	before *api.SyncRun
 	began  time.Time
 	Late   bool // the run was under way already
@@ -84,7 +84,7 @@ func (p *Pulse) whole(seen time.Duration, r api.SyncRun) time.Duration {
 	return seen
 }
 
-// expect estimates what is left. Rows are read and records sent at the same
+// expect estimates the rest. Rows are read and records sent at the same
 // time, so the slower of the two decides.
 func (p *Pulse) expect(f *Figures, b beat, toSend int64, step string) {
 	rows := b.rows // all of them, once reading is over
@@ -107,7 +107,7 @@ func (p *Pulse) expect(f *Figures, b beat, toSend int64, step string) {
 	}
 }
 
-// stillReading tells that more rows may come.
+// stillReading reports whether more rows may come.
 func stillReading(step string) bool {
 	return !HasStatus(step, "sending", "retrying", "deleting", "recording")
 }

@@ -72,7 +72,7 @@ func TestPulseForgets(t *testing.T) {
 	require.Zero(t, f.Left)
 }
 
-// TestPulseTime: the service says how long a run took, unless its clock moved.
+// TestPulseTime: the service reports how long a run took, unless its clock moved.
 func TestPulseTime(t *testing.T) {
 	now := time.Date(2026, 12, 1, 8, 0, 0, 0, time.UTC)
 	for name, tc := range map[string]struct {

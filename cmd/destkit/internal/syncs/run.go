@@ -30,7 +30,7 @@ func HasStatus(status string, words ...string) bool {
 }
 
 // Over reports whether nothing more happens to a run. Clients were seen to meet a
-// status of their own for cancelled runs.
+// separate status for cancelled runs.
 func Over(r api.SyncRun) bool {
 	return HasStatus(r.Status, api.RunCompleted, api.RunFailed, api.RunSkipped, "cancelled", "canceled")
 }
@@ -57,7 +57,7 @@ func (c *Client) Sync(ctx context.Context, id int64) (s Sync, err error) {
 	return s, err
 }
 
-// Trigger asks for a run of a sync and returns its id.
+// Trigger requests a run of a sync and returns its id.
 func (c *Client) Trigger(ctx context.Context, id int64, full bool) (int64, error) {
 	var body any
 	if full {
@@ -76,7 +76,7 @@ func (c *Client) Run(ctx context.Context, id int64) (r api.SyncRun, err error) {
 	return r, err
 }
 
-// Cancel asks for the end of a run.
+// Cancel requests the end of a run.
 func (c *Client) Cancel(ctx context.Context, run int64) error {
 	return c.Post(ctx, fmt.Sprintf("/sync_runs/%d/cancel", run), nil, nil)
 }

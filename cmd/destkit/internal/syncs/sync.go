@@ -1,4 +1,4 @@
-// Package syncs is `destkit sync` with what is below it, and `destkit explain-record`: runs
+// Package syncs is `destkit sync` with its subcommands, and `destkit explain-record`: runs
 // of a service started, followed and explained on a terminal.
 package syncs
 
@@ -17,7 +17,7 @@ import (
 	"github.com/destkit/destkit/internal/foreign"
 )
 
-// New groups what is done with syncs of a running service. But for plan it goes
+// New groups the commands for syncs of a running service. But for plan it goes
 // through the REST API alone, so that it works with every service that speaks it.
 func New() *cobra.Command {
 	cmd := &cobra.Command{
@@ -75,7 +75,7 @@ waited for.`,
 	return cmd
 }
 
-// identity reads an id as it stands on the command line.
+// identity reads an id from the command line.
 func identity(what, text string) (int64, error) {
 	id, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || id < 1 {

@@ -85,8 +85,8 @@ func TestSyncRunAsJSON(t *testing.T) {
 	require.Contains(t, lines[0], `"seconds_left":null`)
 }
 
-// TestSyncRunInterrupted: a run outlives the command that started it, unless
-// told otherwise.
+// TestSyncRunInterrupted: a run outlives the command that started it, by
+// default.
 func TestSyncRunInterrupted(t *testing.T) {
 	for name, tc := range map[string]struct {
 		args   []string

@@ -18,7 +18,7 @@ func runName(v View) string {
 	return fmt.Sprintf("%s, run %d", name, v.Run.ID)
 }
 
-// progressText says where a run stands.
+// progressText describes the progress of a run.
 func progressText(v View) string {
 	r := v.Run
 	stage := r.Status
@@ -40,7 +40,7 @@ func progressText(v View) string {
 	return text
 }
 
-// shortText says where a run stands in some fifty letters.
+// shortText describes the progress of a run in some fifty letters.
 func shortText(v View) string {
 	r := v.Run
 	toSend := Count(r.SourceRecordUpdates) + Count(r.SourceRecordDeletes)
@@ -75,7 +75,7 @@ func problems(r api.SyncRun) (text string) {
 	return text
 }
 
-// sumText says where several runs stand together.
+// sumText describes the progress of several runs together.
 func sumText(active []View) (text string, share float64) {
 	var sent, perSecond float64
 	for _, v := range active {

@@ -45,7 +45,7 @@ other syncs, and ends; the exit status is that of the worst run.`,
 	return cmd
 }
 
-// run watches until it is told to stop, which is no failure, or with --once until
+// run watches until it is stopped, which is no failure, or with --once until
 // nothing is active.
 func (l *looker) run(cmd *cobra.Command, args []string) (err error) {
 	var only int64
@@ -118,7 +118,7 @@ func (w *syncWatch) run(ctx context.Context) error {
 			return err
 		}
 		if w.once {
-			continue // what begins later is not asked for
+			continue // a run that starts later is not requested
 		}
 		if err := w.lookAround(ctx); err != nil {
 			return err
@@ -204,7 +204,7 @@ func (w *syncWatch) runsOf(ctx context.Context, one *watched) (runs []api.SyncRu
 	return runs, err
 }
 
-// missing tells that a thing has been deleted.
+// missing reports whether a thing has been deleted.
 func missing(err error) bool {
 	var refused *Error
 	return errors.As(err, &refused) && refused.Code == http.StatusNotFound
@@ -237,7 +237,7 @@ func (w *syncWatch) lookAround(ctx context.Context) error {
 			one.seen = r.ID
 			p := NewPulse(w.Now(), one.ended)
 			p.Late = true
-			// Too short to be seen at work, and told of all the same.
+			// Too short to be seen at work, but still reported.
 			if Over(r) {
 				w.end(one, r, p)
 				continue

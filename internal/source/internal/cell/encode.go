@@ -45,8 +45,8 @@ func AppendString[T string | []byte](dst []byte, v T) []byte {
 	return append(append(dst, v[start:]...), '"')
 }
 
-// AppendFloat writes the shortest number that reads back the same; what JSON
-// has no number for is a string. bits is 32 or 64.
+// AppendFloat writes the shortest number that reads back the same; values
+// without a JSON number are strings. bits is 32 or 64.
 func AppendFloat(dst []byte, v float64, bits int) []byte {
 	switch {
 	case math.IsNaN(v):
@@ -98,8 +98,8 @@ func AppendUUID(dst, b []byte) []byte {
 
 // JSON that is known to be valid, taken apart without decoding it.
 
-// Members calls each for the members of an object, with the key as it reads and
-// the value as it stands. The text must be a valid object.
+// Members calls each for the members of an object, with the decoded key and the
+// raw value. The text must be a valid object.
 func Members(object []byte, each func(key, value []byte) error) error {
 	i := SkipBlank(object, 1)
 	for object[i] != '}' {
@@ -194,7 +194,7 @@ func AppendCanonical(dst, value []byte) []byte {
 	return dst
 }
 
-// appendRewritten writes a string with escapes anew.
+// appendRewritten rewrites a string with escapes.
 func appendRewritten(dst, value []byte) []byte {
 	var text string
 	if err := json.Unmarshal(value, &text); err != nil {

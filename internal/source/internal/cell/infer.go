@@ -9,8 +9,8 @@ import (
 
 // Inference finds the kind of a column from the texts of its first values. A
 // column is of a kind when all of them are: one word among numbers makes it a
-// string. Values are not converted by it: what comes later and is of another
-// kind stays readable as text.
+// string. Values are not converted by it: later values of another kind stay
+// readable as text.
 type Inference struct {
 	seen int
 	not  [len(inferred)]bool
@@ -29,7 +29,7 @@ var inferred = [...]struct {
 	{api.KindDateTime, IsMoment},
 }
 
-// Add looks at a value; an empty one says nothing.
+// Add looks at a value; an empty one is ignored.
 func (f *Inference) Add(value string) {
 	if value == "" {
 		return
@@ -153,7 +153,7 @@ func IsMoment(s string) bool {
 	return err == nil
 }
 
-// kindWord says which kind of values a declared type with this word holds.
+// kindWord maps a word in a declared type to the kind of its values.
 type kindWord struct {
 	word  string
 	whole bool // the type's name is this word, not merely holds it

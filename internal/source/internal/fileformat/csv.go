@@ -18,9 +18,9 @@ import (
 	"github.com/destkit/destkit/server/api"
 )
 
-// CSV reads RFC 4180 with a header line; files that end in .tsv have tabs.
-// An empty field is null: whether it stood in quotes is not told apart. The kind
-// of a column is that of all of its first 1,000 values, else string.
+// CSV reads RFC 4180 with a header line; files that end in .tsv have tabs. An
+// empty field is null, with or without quotes. The kind of a column is that of
+// all of its first 1,000 values, else string.
 type CSV struct{}
 
 // Extensions: both separators are read, whatever the file is called.
@@ -42,8 +42,8 @@ type csvReader struct {
 // Spreadsheets put it before the first name, which would become another name.
 var byteOrderMark = []byte("\ufeff")
 
-// openCSV reads the header. Names are as they stand, blanks around them are not
-// part of them.
+// openCSV reads the header. Names are kept unchanged, without the blanks around
+// them.
 func openCSV(ctx context.Context, f *os.File) (*csvReader, []string, error) {
 	buffered := bufio.NewReaderSize(f, 64<<10)
 	if start, _ := buffered.Peek(len(byteOrderMark)); bytes.Equal(start, byteOrderMark) {
@@ -87,7 +87,7 @@ func (r *csvReader) next() ([]string, error) {
 	record, err := r.Read()
 	var parse *csv.ParseError
 	switch {
-	case err != nil && r.limit.left <= 0: // the parser tells it as an open quote
+	case err != nil && r.limit.left <= 0: // the parser reports it as an open quote
 		return nil, fmt.Errorf("after line %d: %w", r.line, errLongRecord)
 	case errors.As(err, &parse):
 		return nil, fmt.Errorf("line %d, column %d: %w", parse.Line, parse.Column, parse.Err)
@@ -101,7 +101,7 @@ func (r *csvReader) next() ([]string, error) {
 	return record, nil
 }
 
-// recordLimit ends a reader that is asked for too much at once.
+// recordLimit ends a reader on a request for too much at once.
 type recordLimit struct {
 	from io.Reader
 	left int
@@ -148,8 +148,8 @@ func (CSV) columns(ctx context.Context, f *os.File) ([]api.Column, error) {
 	return columns, nil
 }
 
-// Rows reads the file anew, and gives up where the names are not those that the
-// columns were made of.
+// Rows reads the file again, and gives up where the names are not those that
+// the columns were made of.
 func (CSV) Rows(ctx context.Context, f *os.File, columns []api.Column, wanted []int) (Rows, error) {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return nil, fmt.Errorf("read again: %w", err)

@@ -98,8 +98,8 @@ func TestCSVRefuses(t *testing.T) {
 	}
 }
 
-// FuzzCSV: no file panics, and what is read as rows is JSON in UTF-8 with the
-// columns that were discovered.
+// FuzzCSV: no file panics, and its rows are JSON in UTF-8 with the columns
+// that were discovered.
 func FuzzCSV(f *testing.F) {
 	for _, seed := range []string{"a,b\n1,2\n", "a\n\"x\"\"y\"\n", "\ufeffa\n\xff\n", "a,a\n", "a\n1e5\n2024-01-01\n", "\"", "a\r\n\r\n"} {
 		f.Add(seed)

@@ -1,6 +1,6 @@
 package fileformat
 
-// What tests go by.
+// Exports for tests.
 const (
 	Sampled       = sampled
 	LongestRecord = longestRecord

@@ -34,10 +34,10 @@ type Rows interface {
 // sampled is how many rows of a file are looked at for the kinds of its columns.
 const sampled = 1000
 
-// ErrChanged: a file is not what it was when its columns were read.
+// ErrChanged: a file has changed since its columns were read.
 var ErrChanged = errors.New("the file was changed while it was read")
 
-// distinctNames refuses columns that a mapping could not name or tell apart.
+// distinctNames refuses columns that a mapping could not name or distinguish.
 func distinctNames(columns []api.Column) error {
 	at := map[string]int{}
 	for i, c := range columns {
@@ -53,7 +53,7 @@ func distinctNames(columns []api.Column) error {
 }
 
 // Columns reads the columns of a file. Two of the same name are refused: a mapping
-// could not tell them apart.
+// could not distinguish them.
 func Columns(ctx context.Context, format Format, f *os.File) ([]api.Column, error) {
 	columns, err := format.columns(ctx, f)
 	if err == nil {

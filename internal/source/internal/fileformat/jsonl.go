@@ -91,7 +91,7 @@ func (l *jsonLines) read() ([]byte, error) {
 	return l.long, err
 }
 
-// syntaxError says where a text stops being JSON.
+// syntaxError reports where a text stops being JSON.
 func syntaxError(text []byte) error {
 	var v json.RawMessage
 	err := json.Unmarshal(text, &v)
@@ -193,7 +193,7 @@ func (k *jsonKinds) kind() api.Kind {
 	return api.KindAny
 }
 
-// Rows reads the file anew. Keys that the sample did not show are not read.
+// Rows reads the file again. Keys that the sample did not show are not read.
 func (JSONLines) Rows(ctx context.Context, f *os.File, columns []api.Column, wanted []int) (Rows, error) {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return nil, fmt.Errorf("read again: %w", err)

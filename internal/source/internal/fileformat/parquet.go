@@ -14,8 +14,8 @@ import (
 	"github.com/destkit/destkit/server/api"
 )
 
-// Parquet reads the fields at the top of a schema as columns; what is
-// nested in them becomes JSON.
+// Parquet reads the fields at the top of a schema as columns; nested
+// values become JSON.
 type Parquet struct{}
 
 // Extensions: there is but one.
@@ -50,7 +50,7 @@ func openParquet(f *os.File) (_ *parquet.File, err error) {
 	return file, nil
 }
 
-// parquetMark stands at both ends of a Parquet file.
+// parquetMark is at both ends of a Parquet file.
 const parquetMark = "PAR1"
 
 func begins(f io.ReaderAt, mark string) bool { return ends(f, int64(len(mark)), mark) }
@@ -77,7 +77,7 @@ func (Parquet) columns(_ context.Context, f *os.File) (_ []api.Column, err error
 	return columns, nil
 }
 
-// parquetKind names the type of a column and says what its values are.
+// parquetKind names the type of a column and the kind of its values.
 func parquetKind(c *parquet.Column) (string, api.Kind) {
 	switch {
 	case c.Repeated():

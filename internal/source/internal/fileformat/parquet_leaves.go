@@ -47,8 +47,8 @@ func physicalWriter(kind parquet.Kind) func([]byte, parquet.Value) []byte {
 	return func(dst []byte, v parquet.Value) []byte { return cell.AppendBinary(dst, v.ByteArray()) }
 }
 
-// logicalWriter writes a value by what the schema says it means; nil where the
-// physical type says all.
+// logicalWriter writes a value by its logical type in the schema; nil where
+// the physical type suffices.
 func logicalWriter(kind parquet.Kind, logical any) func([]byte, parquet.Value) []byte {
 	switch t := logical.(type) {
 	case *format.StringType, *format.EnumType:
@@ -169,8 +169,8 @@ func float16(b []byte) float64 {
 
 // parquetNode writes the values of one node of the schema as JSON. Values of a
 // nested field are stored per leaf with two levels each: the definition level
-// says how deep the path to the value is there, the repetition level in which
-// of the lists around it a new element starts.
+// is how deep the path to the value is there, the repetition level in which of
+// the lists around it a new element starts.
 type parquetNode struct {
 	name       string
 	optional   bool
@@ -228,8 +228,7 @@ func (c *cellReader) load(row parquet.Row) {
 	})
 }
 
-// skip passes over one value of each leaf: they all stand for something that is
-// not there.
+// skip passes over one value of each leaf: they all represent a missing value.
 func (c *cellReader) skip(n *parquetNode) {
 	for leaf := n.first; leaf < n.end; leaf++ {
 		c.values[leaf] = c.values[leaf][1:]
@@ -241,7 +240,7 @@ func (c *cellReader) level(n *parquetNode) int {
 	return c.values[n.first][0].DefinitionLevel()
 }
 
-// again tells that another element of the same list follows.
+// again reports whether another element of the same list follows.
 func (c *cellReader) again(n *parquetNode) bool {
 	left := c.values[n.first]
 	return len(left) > 0 && left[0].RepetitionLevel() == n.repetition

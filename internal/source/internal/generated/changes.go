@@ -23,8 +23,8 @@ type Changes struct {
 const (
 	shortestStep = time.Second
 	maxChanges   = 1_000_000_000
-	// maxSteps bounds what is gone through before the first row is read; then
-	// the schedule ends.
+	// maxSteps bounds the steps before the first row is read; then the
+	// schedule ends.
 	maxSteps = 1_000_000
 )
 
@@ -112,7 +112,7 @@ func checkChanges(columns, raw json.RawMessage) []api.Problem {
 func checkChangeable(raw json.RawMessage, members map[string]json.RawMessage) []api.Problem {
 	columns, err := ReadColumns(raw)
 	if n, ok := plainNumber(members["updates"]); err != nil || !ok || n <= 0 {
-		return nil // what is wrong with the columns is said elsewhere
+		return nil // the columns are checked elsewhere
 	}
 	for i := range columns {
 		if !lasting[columns[i].Type] {
@@ -122,17 +122,17 @@ func checkChangeable(raw json.RawMessage, members map[string]json.RawMessage) []
 	return []api.Problem{{Field: "credentials.changes.updates", Message: "needs a column of another type than id, uuid and email, which stay the same for the life of a row"}}
 }
 
-// lasting are the types whose values tell rows apart: updates leave them.
+// lasting are the types whose values identify rows: updates leave them.
 var lasting = map[string]bool{"id": true, "uuid": true, "email": true}
 
-// history is what has become of the rows after a number of steps. Rows are
-// known by their number, from 1: those of the beginning first, then those that
-// were added, in their order.
+// history is the state of the rows after a number of steps. Rows are known by
+// their number, from 1: those of the beginning first, then those that were
+// added, in their order.
 //
 // The oldest rows are removed first. Updates go in rounds, each from the newest
 // row of its beginning downwards until they meet the removed ones: so a step
-// changes exactly as many rows as it is told to while there are enough, and what
-// has become of a row follows from two rounds alone, without any memory of rows.
+// changes exactly as many rows as configured while there are enough, and the
+// state of a row follows from two rounds alone, without any memory of rows.
 type history struct {
 	Changes
 	rows  int64
@@ -219,7 +219,7 @@ type life struct {
 	updated, changed int64
 }
 
-// of tells what has become of a row.
+// of returns the state of a row.
 func (h *history) of(row int64) (l life) {
 	if row > h.rows {
 		l.changed = (row-h.rows-1)/h.inserts + 1

@@ -99,7 +99,7 @@ func checkColumns(raw json.RawMessage) []api.Problem {
 }
 
 // checkColumn looks at raw members, so that a wrong type of one does not
-// hide what is wrong with the others.
+// hide problems of the others.
 func checkColumn(at string, members map[string]json.RawMessage) []api.Problem {
 	var problems []api.Problem
 	object := func(name, message string) {

@@ -24,7 +24,7 @@ type Table struct {
 	Changes    Changes
 }
 
-// Describe gives the columns as they were asked for.
+// Describe returns the columns as configured.
 func (t *Table) Describe() []api.Column {
 	columns := make([]api.Column, len(t.Columns))
 	for i, c := range t.Columns {
@@ -123,7 +123,7 @@ func behindByDigits(n, limit int64) int64 {
 	return n
 }
 
-// changedType is the type of a column that says when a row came or was changed.
+// changedType is the type of a column that holds when a row was added or changed.
 const changedType = "changed_at"
 
 // appendTime writes a moment in UTC, to the second.

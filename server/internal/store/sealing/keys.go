@@ -116,7 +116,7 @@ func (k *Keys) key(id int64) (*dataKey, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open data key %d: %w", id, err)
 	}
-	// It is committed: the ones of this transaction stand in k.made.
+	// Committed: k.made holds the ones of this transaction.
 	k.ring.add(map[int64]*dataKey{id: key})
 	return key, nil
 }

@@ -23,8 +23,8 @@ type dataKey struct {
 	gcm       cipher.AEAD
 }
 
-// Ring keeps the opened data keys. A key never changes under its id, so what
-// is read once stays right until a rotation or a restore empties the ring.
+// Ring keeps the opened data keys. A key never changes under its id, so a key that is read once
+// stays right until a rotation or a restore empties the ring.
 type Ring struct {
 	mu     sync.RWMutex
 	master cipher.AEAD
@@ -35,7 +35,7 @@ type Ring struct {
 // KeySize is the length of a key in bytes (AES-256).
 const KeySize = 32
 
-// ErrWrongKey says that a data key was wrapped by another master key.
+// ErrWrongKey means that a data key was wrapped by another master key.
 var ErrWrongKey = errors.New("wrong master key")
 
 // Master is a master key.
@@ -126,7 +126,7 @@ type wrapped struct {
 	bytes         []byte
 }
 
-// open unwraps a data key; what does not open was wrapped by another master key.
+// open unwraps a data key; one that does not open was wrapped by another master key.
 func (w wrapped) open(master cipher.AEAD) (key []byte, err error) {
 	if key, err = decrypt(master, w.bytes, wrapPlace(w.id, w.workspace)); err != nil {
 		return nil, ErrWrongKey

@@ -2,7 +2,7 @@ package sealing
 
 import "github.com/destkit/destkit/server/internal/store/sqlite"
 
-// Column holds sealed values, or NULL; Workspace is the column that says whose they are.
+// Column holds sealed values, or NULL; Workspace is the column of their owner.
 type Column struct{ Table, Column, Workspace string }
 
 // Rewrap wraps all data keys by a new master key. Sealed values stay as they are.

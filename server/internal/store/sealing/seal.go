@@ -38,7 +38,7 @@ func decrypt(gcm cipher.AEAD, sealed, place []byte) ([]byte, error) {
 	return plain, nil
 }
 
-// Place is where a sealed value stands; it opens nowhere else.
+// Place is the location of a sealed value; it opens nowhere else.
 type Place struct {
 	Table  string
 	ID     int64
@@ -118,7 +118,7 @@ const SealedPrefix = "sealed:"
 
 var textPlace = []byte("text")
 
-// SealText makes a token that stands for a secret text in logs; only this
+// SealText makes a token that represents a secret text in logs; only this
 // installation opens it, also after its keys were rotated. The same text gives
 // another token each time.
 func (r *Ring) SealText(text string) (string, error) {

@@ -15,7 +15,7 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-// ErrNotACopy refuses what is no whole copy of a store.
+// ErrNotACopy refuses anything but a whole copy of a store.
 var ErrNotACopy = error(&unfit{"not a copy of a store"})
 
 // adopt checks that a database is a whole copy of a store that the master key
@@ -58,7 +58,7 @@ func adopt(c *Conn, check func(*Conn) error) error {
 }
 
 // sameSchema refuses a database with other tables or triggers than ours under
-// our mark: what it would do cannot be known.
+// our mark: its effect is unknown.
 func sameSchema(c *Conn) error {
 	empty, err := emptyStore()
 	if err != nil {
@@ -71,8 +71,8 @@ func sameSchema(c *Conn) error {
 	return notACopy(err)
 }
 
-// notACopy names what SQLite says of bytes that are no database, or a damaged
-// one.
+// notACopy names the SQLite errors for bytes that are no database, or a
+// damaged one.
 func notACopy(err error) error {
 	switch code := sqlite.ErrCode(err).ToPrimary(); {
 	case errors.Is(err, ErrDamaged), code == sqlite.ResultNotADB, code == sqlite.ResultCorrupt:
@@ -95,7 +95,7 @@ func (f *Files) unpack(ctx context.Context, o Options) error {
 	if err := syncFile(temp); err != nil {
 		return err
 	}
-	// What is left of an older database must not be taken for this one's.
+	// Leftover files of an older database must not be taken for this one's.
 	for _, end := range []string{"-wal", "-shm", "-journal", sumEnd} {
 		if err := os.Remove(path + end); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
@@ -152,7 +152,7 @@ const (
 	journalVersion = 18
 )
 
-// stageMemory puts a copy into a database of its own in memory and adopts it.
+// stageMemory puts a copy into a separate database in memory and adopts it.
 func stageMemory(ctx context.Context, from io.Reader, check func(*Conn) error) (*Conn, error) {
 	data, err := io.ReadAll(&untilDone{ctx, from})
 	if err != nil {
@@ -169,7 +169,7 @@ func stageMemory(ctx context.Context, from io.Reader, check func(*Conn) error) (
 	return adopted(c, check)
 }
 
-// inMemory opens a database of its own with these bytes.
+// inMemory opens a separate database with these bytes.
 func inMemory(data []byte) (*Conn, error) {
 	c, err := connect(":memory:", sqlite.OpenReadWrite|sqlite.OpenCreate)
 	if err != nil || data == nil {

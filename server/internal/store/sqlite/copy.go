@@ -57,7 +57,7 @@ func (c *Conn) backup(ctx context.Context, to string) error {
 		return err
 	}
 	defer func() { _ = out.Close() }()
-	if _, err := out.pragma("PRAGMA synchronous = OFF"); err != nil { // a crash leaves no use for the file
+	if _, err := out.pragma("PRAGMA synchronous = OFF"); err != nil { // after a crash the file is useless
 		return err
 	}
 	b, err := sqlite.NewBackup(out.db, "main", c.db, "main")
@@ -120,7 +120,7 @@ func syncFile(path string) error {
 }
 
 // ErrInside refuses a backup within the data directory: it would be lost together
-// with what it is a copy of.
+// with the original.
 var ErrInside = error(&unfit{"a backup belongs outside of the data directory"})
 
 // Backup copies the database of a data directory into a file, which appears whole
@@ -149,7 +149,7 @@ func backup(ctx context.Context, dir, to string) error {
 	if err := leftWhole(dir, path+"-wal"); err != nil {
 		return err
 	}
-	// A checksum of what is damaged already would vouch for it.
+	// A checksum would vouch for existing damage.
 	if _, err := (&Files{dir: dir, path: path}).unchanged(); err != nil {
 		return err
 	}

@@ -21,26 +21,26 @@ type Document interface{ JSON() (string, error) }
 // Query runs a statement that reads.
 type Query func(query string, each func(Row) error, args ...any) error
 
-// What a database may say.
+// Errors of a database.
 var (
 	ErrNotFound = errors.New("not found")
 	ErrFull     = errors.New("no space left for the database")
 	ErrDamaged  = errors.New("the database is damaged")
 	ErrHasData  = errors.New("the directory already holds data")
 	ErrClosed   = errors.New("the store is closed")
-	// ErrUnfit says that another place, file or database is needed; unfit makes its kinds.
+	// ErrUnfit means that another place, file or database is needed; unfit makes its kinds.
 	ErrUnfit = errors.New("the database cannot be used")
 )
 
-// unfit is a kind of ErrUnfit, which says its text alone.
+// unfit is a kind of ErrUnfit that prints only its text.
 type unfit struct{ text string }
 
 func (u *unfit) Error() string { return u.text }
 
 func (*unfit) Is(target error) bool { return target == ErrUnfit }
 
-// OwnedError says that another process works on the directory. Owner is what it wants to
-// be called; empty when it gave nothing.
+// OwnedError means that another process works on the directory. Owner is the name it
+// gave itself; may be empty.
 type OwnedError struct{ Owner string }
 
 func (e *OwnedError) Error() string {

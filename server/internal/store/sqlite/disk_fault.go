@@ -14,11 +14,11 @@ import (
 	"github.com/destkit/destkit/internal/handles"
 )
 
-// What a system could not write back it reports to one sync, and takes it for written from
-// then on: it can be read as long as the machine runs, and is not on the disk. A sync that
-// succeeds later says nothing of it. SQLite writes anew what a failed sync was for, within
-// one process; where another one goes on, or a file is used that SQLite has closed, the
-// store sees to it.
+// A system reports a failed write-back to one sync, and takes it for written from then on:
+// it can be read as long as the machine runs, and is not on the disk. A later sync that
+// succeeds proves nothing about it. SQLite repeats the writes of a failed sync, within one
+// process; where another one goes on, or a file is used that SQLite has closed, the store
+// does so.
 
 // Withdraw makes sure that a change whose commit failed is not found by a process that
 // starts after this one was killed: the frames in the log may be whole, and are overwritten
@@ -37,8 +37,8 @@ func (c *Conn) Withdraw() {
 }
 
 // renewLog writes the log of a process that was killed over itself, so that all of it is on
-// the disk: a sync of that process may have failed. What follows a hole in a log would be
-// lost with the power, though it was acknowledged.
+// the disk: a sync of that process may have failed. Changes after a hole in a log would be
+// lost with the power, though they were acknowledged.
 func renewLog(path string) (err error) {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if errors.Is(err, os.ErrNotExist) {
@@ -74,11 +74,11 @@ func (c *Conn) Checkpoint() error {
 	return err
 }
 
-// pageError is what SQLite's check says of a page that it could not read.
+// pageError matches SQLite's error for an unreadable page.
 var pageError = regexp.MustCompile(`error code=(\d+)`)
 
-// unreadPage tells a disk that fails from a page that is wrong, in what SQLite's check says
-// of a database; nil: the page is wrong.
+// unreadPage distinguishes, in an error of SQLite's check, a failing disk from a wrong
+// page; nil: the page is wrong.
 func unreadPage(fault string) error {
 	found := pageError.FindStringSubmatch(fault)
 	if found == nil {
@@ -91,7 +91,7 @@ func unreadPage(fault string) error {
 	return fmt.Errorf("%w: %s", ErrDisk, fault)
 }
 
-// removeDatabase removes one that is not in use, with what SQLite keeps beside it.
+// removeDatabase removes an unused one with SQLite's other files.
 func removeDatabase(path string) {
 	for _, end := range []string{"", "-wal", "-shm", "-journal"} {
 		_ = os.Remove(path + end)

@@ -7,17 +7,17 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-// ErrDisk says that the disk refuses or loses what is written to it.
+// ErrDisk means that the disk refuses or loses writes.
 var ErrDisk = errors.New("the disk of the database fails")
 
-// translate turns SQLite's words into ours where callers tell them apart.
+// translate maps SQLite's errors to ours where callers distinguish them.
 func translate(err error) error {
 	if err == nil {
 		return nil
 	}
 	code := sqlite.ErrCode(err)
-	// The index of the log grows by writes of single bytes: what refuses them is a full
-	// disk, and SQLite does not say so.
+	// The index of the log grows by writes of single bytes: a full disk refuses them,
+	// and SQLite does not report it as full.
 	if code == sqlite.ResultIOErrSHMSize {
 		return fmt.Errorf("%w: %w", ErrFull, err)
 	}

@@ -18,7 +18,7 @@ import (
 // Options of a
 type Options struct {
 	Dir   string // the data directory, which is made when it is missing; "" is memory
-	Owner string // what a second process on the same directory is shown
+	Owner string // shown to a second process on the same directory
 	// From is a copy that a new directory or memory begins with; nil: none.
 	From io.Reader
 	// Check finds out whether the master key of the store is that of the
@@ -198,7 +198,7 @@ func (f *Files) Connect(write bool) (*Conn, error) {
 }
 
 // connect opens a connection. FULL: a commit is on disk before it returns.
-// secure_delete: what was deleted or replaced leaves no bytes behind.
+// secure_delete: deleted or replaced values leave no bytes behind.
 func connect(path string, flags sqlite.OpenFlags) (*Conn, error) {
 	db, err := handles.Open(path, flags)
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 )
 
 // The log of SQLite (destkit.db-wal) is a header and frames, each a page with a checksum
-// over all that is before it. SQLite takes a log as far as it is whole and says nothing of
-// the rest, since a process that is killed leaves a torn end. But each change is on disk
-// before the next one is begun: a bad frame with whole changes after it was damaged later.
+// over all that is before it. SQLite takes a log as far as it is whole and ignores the
+// rest silently, since a killed process leaves a torn end. But each change is on disk
+// before the next one starts: a bad frame with whole changes after it was damaged later.
 
 const (
 	logHeader   = 32
@@ -33,7 +33,7 @@ func (s *logSum) add(text []byte) {
 	}
 }
 
-// is compares with the checksum that stands in the last bytes of a heading.
+// is compares with the checksum in the last bytes of a heading.
 func (s *logSum) is(text []byte) bool {
 	return s.a == binary.BigEndian.Uint32(text) && s.b == binary.BigEndian.Uint32(text[4:])
 }
@@ -57,8 +57,8 @@ func wholeLog(path string) error {
 
 // lostChanges reads a log and reports whether there are whole changes after a place at
 // which SQLite ends to read it. Frames that follow each other there were written one after
-// the other; what a refused change has left, and a later one did not overwrite, is one
-// change that nothing follows, and the next such rest begins anew.
+// the other; the remains of a refused change that a later one did not overwrite are one
+// change that nothing follows, and the next such rest starts a new sequence.
 func lostChanges(r io.Reader) (bool, error) {
 	head := make([]byte, logHeader)
 	if _, err := io.ReadFull(r, head); err != nil {
@@ -78,7 +78,7 @@ func lostChanges(r io.Reader) (bool, error) {
 	}
 	frame := make([]byte, frameHeader+int(size))
 	bad, changes := false, 0
-	stored := sum // what the frame before says
+	stored := sum // checksum of the frame before
 	for {
 		if _, err := io.ReadFull(r, frame); err != nil {
 			return false, unlessEnded(err)
@@ -103,7 +103,7 @@ func lostChanges(r io.Reader) (bool, error) {
 	}
 }
 
-// next adds a frame, and reports whether it says so itself.
+// next adds a frame, and reports whether its checksum matches.
 func (s *logSum) next(frame []byte) bool {
 	s.add(frame[:8])
 	s.add(frame[frameHeader:])

@@ -11,22 +11,22 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// A database says of itself that it is a copy, until whoever keeps files beside the
-// store has seen to it that they are those of the copy.
+// A database holds a mark that it is a copy, until the owner of the files next to
+// the store has made sure that they are those of the copy.
 
 // SettingCopied is the mark in a
 const SettingCopied = "copied"
 
-// What it says, before a space and the checksum.
+// Its values, before a space and the checksum.
 const (
 	CopiedBackup   = "backup"   // it was put in its place by hand
 	CopiedRestored = "restored" // a start or a restore has put it there
 )
 
-// A backup holds a checksum over all its rows beside the mark: SQLite itself notices
-// no changed byte within a value.
+// A backup holds a checksum over all its rows in addition to the mark: SQLite itself
+// notices no changed byte within a value.
 
-// markBackup notes in a copy that it is one, and what is in it.
+// markBackup notes in a copy that it is one, with its checksum.
 func (c *Conn) markBackup() error {
 	if err := c.mark(""); err != nil { // the mark is no part of the sum
 		return err
@@ -38,7 +38,7 @@ func (c *Conn) markBackup() error {
 	return c.mark(CopiedBackup + " " + sum)
 }
 
-// mark notes in a copy what it is.
+// mark notes the kind of a copy in it.
 func (c *Conn) mark(how string) error {
 	_, err := c.exec("INSERT INTO settings (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", SettingCopied, how)
 	return err

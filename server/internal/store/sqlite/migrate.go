@@ -40,8 +40,8 @@ func versionOf(c *Conn) (int64, error) {
 	return version, nil
 }
 
-// migrate brings a database to the present version, each step in a transaction
-// of its own. No one else may write meanwhile.
+// migrate brings a database to the present version, each step in its own
+// transaction. No one else may write meanwhile.
 func migrate(c *Conn) error {
 	version, err := versionOf(c)
 	if err != nil {

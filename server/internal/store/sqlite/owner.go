@@ -25,7 +25,7 @@ type owner struct {
 	lock *Conn
 }
 
-// own takes the directory or says who has it.
+// own locks the directory or returns its owner.
 func own(dir, text string) (*owner, error) {
 	path := filepath.Join(dir, lockFile)
 	if err := createFile(path); err != nil && !errors.Is(err, os.ErrExist) {
@@ -37,7 +37,7 @@ func own(dir, text string) (*owner, error) {
 	}
 	db.SetBusyTimeout(0)
 	o := &owner{dir: dir, lock: &Conn{db}}
-	// Nothing is ever written there, so it needs no journal beside it.
+	// Nothing is ever written there, so it needs no journal file.
 	_, err = o.lock.pragma("PRAGMA journal_mode = MEMORY")
 	if err == nil {
 		_, err = o.lock.exec("BEGIN IMMEDIATE")
@@ -95,7 +95,7 @@ func removeLeftovers(dir string) error {
 	return err
 }
 
-// escapeGlob makes a directory's name stand for itself.
+// escapeGlob escapes a directory's name for globbing.
 func escapeGlob(dir string) string {
 	return strings.NewReplacer(`*`, `[*]`, `?`, `[?]`, `[`, `[[]`).Replace(dir)
 }

@@ -28,7 +28,7 @@ func (c *Conn) Begin(write bool) error {
 	return err
 }
 
-// exec runs a statement and says how many rows it changed.
+// exec runs a statement and returns how many rows it changed.
 func (c *Conn) exec(query string, args ...any) (int64, error) {
 	return c.Run(query, nil, args...)
 }
@@ -39,8 +39,8 @@ func (c *Conn) Query(query string, each func(Row) error, args ...any) error {
 	return err
 }
 
-// Run runs a statement, which the connection keeps prepared, and says how many rows it
-// changed. each gets the rows and runs nothing itself. A statement that breaks a
+// Run runs a statement, which the connection keeps prepared, and returns how many rows
+// it changed. each gets the rows and runs nothing itself. A statement that breaks a
 // constraint is undone alone (Harmless).
 func (c *Conn) Run(query string, each func(Row) error, args ...any) (int64, error) {
 	if query == Rollback && c.db.AutocommitEnabled() {

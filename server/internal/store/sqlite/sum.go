@@ -18,8 +18,8 @@ import (
 )
 
 // SQLite has no checksums of its pages: a bit that a disk changes within a value is
-// another value. So a stop leaves the checksum of the database beside it, and the next
-// start compares the two. A process that was killed leaves none; then SQLite is asked
+// another value. So a stop leaves the checksum in a file next to the database, and the
+// next start compares the two. A killed process leaves none; then SQLite checks
 // whether its pages still hold together, which takes several times as long.
 
 const (
@@ -51,8 +51,8 @@ func sumOfFile(path string) (s stoppedSum, err error) {
 	return s, err
 }
 
-// write keeps the checksum, with one of its own: torn or damaged, it counts for nothing.
-// It need not be durable.
+// write stores the checksum with a checksum: torn or damaged, it counts for nothing. It
+// need not be durable.
 func (s stoppedSum) write(path string) error {
 	text, err := json.Marshal(s)
 	if err != nil {
@@ -77,8 +77,8 @@ func readSum(path string) (s stoppedSum, ok bool) {
 // unchanged compares the database with what the last stop left, before a connection
 // that writes is opened; false: there is nothing to compare it with.
 func (f *Files) unchanged() (bool, error) {
-	// One with a log beside it was not stopped, or another process reads it: then its
-	// file alone is not the whole of it.
+	// One with a log was not stopped, or another process reads it: then its file is
+	// incomplete.
 	if info, err := os.Stat(f.path + "-wal"); err == nil && info.Size() > 0 {
 		return false, nil
 	}
@@ -96,7 +96,7 @@ func (f *Files) unchanged() (bool, error) {
 	}
 	defer c.Close()
 	setting := func(key string) (value string) {
-		// What cannot be read here is told by the checks to come.
+		// The checks below report what cannot be read here.
 		_ = c.Query(readSetting, func(c Row) error { value = c.Text(0); return nil }, key)
 		return value
 	}
@@ -162,7 +162,7 @@ func (f *Files) forgetSum() error {
 }
 
 // leaveSum is for a store that has closed its connections. Without the file the next
-// start takes longer and sees less, so what goes wrong here is no error.
+// start takes longer and sees less, so a failure here is no error.
 func (f *Files) leaveSum(session string) {
 	if info, err := os.Stat(f.path + "-wal"); session == "" || err == nil && info.Size() > 0 {
 		return

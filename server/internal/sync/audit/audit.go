@@ -1,8 +1,8 @@
 // Package audit proves from both sides what the runs of a sync have claimed: the
-// records that a destination has stored, read by a
-// way that no run writes by, are held against the ledger of the sync and against
-// its source. It counts the ledger up anew and compares every record by its
-// content; nothing that it finds is corrected.
+// records that a destination has stored, read by a way that no run writes by,
+// are held against the ledger of the sync and against its source. It recounts
+// the ledger and compares every record by its content; nothing that it finds is
+// corrected.
 //
 // It refuses to know the REST API, the store of the service, and how records are
 // sent. It writes nothing but scratch files, and its memory does not grow with
@@ -29,21 +29,21 @@ const (
 	Changed        = "changed"        // stored with another value
 	Duplicate      = "duplicate"      // stored more than once
 	Leftover       = "leftover"       // stored, though it was removed or is gone from the source of a mirror
-	Missing        = "missing"        // valid in the source, and never sent by a run that says completed
+	Missing        = "missing"        // valid in the source, but never sent by a run marked completed
 	Counter        = "counter"        // a counter of a run is not the sum over its ledger
 	Foreign        = "foreign"        // stored, and never sent
-	Refused        = "refused"        // the destination refused it, and the run says so
+	Refused        = "refused"        // the destination refused it, and the run reports so
 )
 
-// Job is one audit with everything that it needs, open. What is in it stays the
-// caller's to close.
+// Job is one audit with everything that it needs, open. The caller closes its
+// parts.
 type Job struct {
 	Sync   int64
 	Config api.SyncConfig
 	Plan   *mapping.Plan // of Config, as the next run would have it
 	Ledger *ledger.Sync
-	// Runs are those of the sync that are over, in ascending order of their ids;
-	// Active tells that one is not, so that its source and counters say nothing yet.
+	// Runs are those of the sync that are over, in ascending order of their ids; Active means
+	// that one is not, so that its source and counters prove nothing yet.
 	Runs   []api.SyncRun
 	Active bool
 
@@ -51,19 +51,19 @@ type Job struct {
 	Source     source.Reader
 	Object     source.Object
 	LedgerOnly bool
-	// Events tells that the ledger has a record for each message of a topic, by
+	// Events means that the ledger has a record for each message of a topic, by
 	// its position and not by its identifier.
 	Events bool
 
-	// Destination is what is stored.
+	// Destination holds the stored records.
 	Destination Destination
-	// TrueSwap tells that upload_and_swap replaces the whole object there.
+	// TrueSwap means that upload_and_swap replaces the whole object there.
 	TrueSwap bool
-	// Handled tells that the destination does what mappings ask for beside
-	// storing: preserved values, merged arrays, lookups.
+	// Handled means that the destination handles options of mappings
+	// besides storing: preserved values, merged arrays, lookups.
 	Handled bool
-	// Content tells that records are told by their content, since no identifier of
-	// them is stored; Texts that all of it is stored as text.
+	// Content means that records are identified by their content, since no
+	// identifier of them is stored; Texts that all of it is stored as text.
 	Content, Texts bool
 	// SkipsAcknowledged is for a destination that answers success to an insert of
 	// a record that exists and to an update of one that does not.
@@ -81,12 +81,12 @@ type Report struct {
 	Checked  Checked          `json:"checked"`
 	Totals   map[string]int64 `json:"totals"` // findings by kind, those that are not listed too
 	Findings []Finding        `json:"findings"`
-	// Truncated tells that there are more findings than are listed.
+	// Truncated means that there are more findings than are listed.
 	Truncated bool `json:"truncated"`
 }
 
-// Checked counts what was looked at: rows of the source, identifiers that the
-// ledger knows, records of the destination, and runs.
+// Checked counts what the audit covered: rows of the source, identifiers that
+// the ledger knows, records of the destination, and runs.
 type Checked struct {
 	Source      int64 `json:"source"`
 	Ledger      int64 `json:"ledger"`
@@ -112,9 +112,9 @@ type audit struct {
 	job     Job
 	report  Report
 	changed bool // the operation sends a record again when it changes
-	deletes bool // what is gone from the source is deleted
+	deletes bool // rows missing from the source are deleted
 	last    *api.SyncRun
-	// completed tells that the last run says that all of the source was dealt with.
+	// completed reports that the last run claims to have dealt with all of the source.
 	completed bool
 	fields    map[string]mapping.Field
 	volatile  map[string]bool // fields that differ from run to run
@@ -123,10 +123,10 @@ type audit struct {
 	mark      *time.Time // rows before it were dealt with; nil: all
 	log       source.Log // of a topic; nil: the source has tables
 	position  int64      // messages up to here were dealt with
-	gaps      bool       // what was sent long ago is not known any more
+	gaps      bool       // records sent long ago are not known any more
 }
 
-// ReadError says that one of the two ends could not be read.
+// ReadError means that one of the two ends could not be read.
 type ReadError struct {
 	What string // source or destination
 	Err  error
@@ -135,8 +135,8 @@ type ReadError struct {
 func (e *ReadError) Error() string { return "read " + e.What + ": " + e.Err.Error() }
 func (e *ReadError) Unwrap() error { return e.Err }
 
-// Audit looks at every record once. Errors are of what cannot be read: source,
-// ledger, destination; what is wrong with records is in the report.
+// Audit looks at every record once. Errors mean that the source, ledger or
+// destination cannot be read; wrong records are in the report.
 func Audit(ctx context.Context, job Job) (*Report, error) {
 	a := &audit{job: job, sums: map[int64]*sums{}, volatile: map[string]bool{}, fields: map[string]mapping.Field{}}
 	a.job.Limit = cmp.Or(job.Limit, 100)
@@ -202,7 +202,7 @@ func (a *audit) find(f Finding) {
 		return
 	}
 	for _, raw := range []*json.RawMessage{&f.Identifier, &f.Expected, &f.Actual} {
-		if *raw = append(json.RawMessage(nil), *raw...); len(*raw) == 0 { // what it points into is used again
+		if *raw = append(json.RawMessage(nil), *raw...); len(*raw) == 0 { // its memory is used again
 			*raw = json.RawMessage("null")
 		}
 	}

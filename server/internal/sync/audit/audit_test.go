@@ -153,8 +153,8 @@ func under(key string, deleted bool) ledger.Record {
 	return ledger.Record{Key: []byte(key), Verdict: ledger.Rejected, Message: executor.InDoubt, Delete: deleted}
 }
 
-// TestAuditOfAnyWorld makes worlds out of thousands of records, each with a story
-// of its own, and the audit tells every lie among them and no other.
+// TestAuditOfAnyWorld makes worlds out of thousands of records, each with its own
+// history, and the audit names every false claim among them and no other.
 func TestAuditOfAnyWorld(t *testing.T) {
 	const ack, no = ledger.Acknowledged, ledger.Rejected
 	type story struct {
@@ -239,7 +239,7 @@ func TestAuditOfAnyWorld(t *testing.T) {
 }
 
 // TestAuditOfAFailedRun: a run that did not come to its end has promised nothing
-// of the source, and what it has claimed holds all the same.
+// of the source, and its claims still hold.
 func TestAuditOfAFailedRun(t *testing.T) {
 	w := newWorld(t, api.OperationMirror)
 	w.source = rowsOf{{"1", `"name 1"`}, {"2", `"name 2"`}, {"3", `"name 3"`}}

@@ -75,7 +75,7 @@ func (a *audit) openEvents(ctx context.Context) (*events, error) {
 }
 
 // identifier is that of a logged record; nil where it is not known: a message
-// under way is told by its position alone.
+// under way is identified by its position alone.
 func (a *audit) identifier(l *ledger.Logged) []byte {
 	if !a.job.Events {
 		return l.Key
@@ -128,17 +128,17 @@ func (e *events) advance() error {
 	return nil
 }
 
-// history is what the ledger says of one key.
+// history is the ledger's record of one key.
 type history struct {
 	state *ledger.Entry // nil: the state does not have it
 	acked *event        // the last acknowledgement; nil: none in a log that is kept
 	// pending is the last verdict where it is a refusal, or unknown.
 	pending  *event
-	refused  [][]byte // what was sent after acked, and refused
-	payloads [][]byte // what was acknowledged of an event sync: each is one
+	refused  [][]byte // sent after acked, and refused
+	payloads [][]byte // acknowledged payloads of an event sync: each is one
 }
 
-// keptPayloads bounds what is remembered of one key.
+// keptPayloads bounds the remembered payloads of one key.
 const keptPayloads = 16
 
 // read takes the events of a key, and counts them for their runs.

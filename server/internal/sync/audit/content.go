@@ -16,8 +16,8 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/mapping"
 )
 
-// Where records have no identifier that is stored, as in files, they are told by
-// their content, and counted: so many as were acknowledged must be there.
+// Records without a stored identifier, as in files, are identified by their
+// content, and counted: so many as were acknowledged must be there.
 
 // The parts of one content.
 const (
@@ -96,8 +96,8 @@ func (a *audit) pushContent(ctx context.Context, push func([][]byte) error) erro
 	return nil
 }
 
-// pushLedger hands over what was sent. Of a file that is replaced as a whole
-// only the last replacement counts.
+// pushLedger hands over the sent records. Of a file that is replaced as a
+// whole only the last replacement counts.
 func (a *audit) pushLedger(hand func(byte, []byte, int64) error) error {
 	runs, err := a.job.Ledger.Runs()
 	if err != nil {
@@ -153,7 +153,7 @@ func (a *audit) pushSource(ctx context.Context, hand func(byte, []byte, int64) e
 }
 
 // contentOf is the content of a record in one form: its members in the order of
-// their names, without nulls and without what is not stored.
+// their names, without nulls and without fields that are not stored.
 func (a *audit) contentOf(record []byte) []byte {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(record, &fields) != nil {

@@ -8,11 +8,11 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/ledger"
 )
 
-// sums are the counters of one run, counted anew: each key once, with its last
-// verdict (spec 2.9).
+// sums are the counters of one run, counted again: each key once, with its
+// last verdict (spec 2.9).
 type sums struct{ updated, failed, deletes int64 }
 
-// count adds the last event of a key in a run. What was taken as sent is in no
+// count adds the last event of a key in a run. Records taken as sent are in no
 // counter.
 func (a *audit) count(last *event) {
 	if last.skipped {
@@ -86,7 +86,7 @@ func (a *audit) countersOf(run *api.SyncRun, ledgers ledger.Counters) {
 		return
 	}
 	rows := a.report.Checked.Source
-	if s.deletes > 0 { // what a run removes counts too where it is more than the rows
+	if s.deletes > 0 { // removals count too where they exceed the rows
 		rows = max(rows, processed+invalid)
 	}
 	a.ofSource(run, "source_record_count", run.SourceRecordCount, rows)

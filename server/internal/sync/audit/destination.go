@@ -14,7 +14,7 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/mapping"
 )
 
-// Destination is what is stored: either Lookup or List is set.
+// Destination reads the stored records: either Lookup or List is set.
 type Destination struct {
 	// Lookup gives the records with these identifiers, at most LookupSize of them,
 	// in canonical JSON; absent ones are left out.
@@ -64,7 +64,7 @@ func (a *audit) list(ctx context.Context) (*listed, error) {
 	return &listed{rows: sorted}, nil
 }
 
-// sorted sorts what is handed over row by row, on disk.
+// sorted sorts the pushed rows on disk.
 func (a *audit) sorted(ctx context.Context, by []int, each func(push func([][]byte) error) error) (source.Rows, error) {
 	var rows pushed
 	rows.next, rows.stop = iter.Pull2(func(yield func([][]byte, error) bool) {

@@ -16,7 +16,7 @@ import (
 )
 
 // Hook is a read-back hook (docs/judge.md): it gets identifiers by POST and
-// answers what is stored under them.
+// returns the records stored under them.
 type Hook struct {
 	URL    string
 	Header http.Header
@@ -30,8 +30,8 @@ type Hook struct {
 // maxReply bounds the answer to one look-up.
 const maxReply = 64 << 20
 
-// HookError says that a hook could not be used. It never holds the URL or a
-// header, which may be secret.
+// HookError means that a hook could not be used. It never holds the URL or
+// a header, which may be secret.
 type HookError struct{ Message string }
 
 func (e *HookError) Error() string { return "read back: the hook " + e.Message }
@@ -76,7 +76,7 @@ func (h *Hook) Lookup(ctx context.Context, identifiers [][]byte) ([]Stored, erro
 	return h.match(identifiers, &reply)
 }
 
-// match finds the identifier that each record was asked for by: the value, or
+// match finds the identifier that each record was requested by: the value, or
 // its text where that names one only.
 func (h *Hook) match(identifiers [][]byte, reply *hookReply) ([]Stored, error) {
 	byValue, byText := map[string]int{}, map[string]int{}

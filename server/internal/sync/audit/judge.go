@@ -10,9 +10,9 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/ledger"
 )
 
-// judge holds what is stored of one identifier against what was claimed, and
-// then against the source. A record has at most one finding: the first says
-// most.
+// judge compares the stored record of one identifier with the claims, and
+// then with the source. A record has at most one finding: the first is the
+// most specific.
 func (a *audit) judge(one *subject) {
 	h := &one.history
 	// The state knows of a refusal whose log is gone.
@@ -31,7 +31,7 @@ func (a *audit) judge(one *subject) {
 	}
 }
 
-// skipsHistory tells that the first run took what was there as sent.
+// skipsHistory reports whether the first run took existing rows as sent.
 func (a *audit) skipsHistory() bool {
 	how := a.job.Config.HistoricalSyncOperation
 	return a.job.Config.Operation == api.OperationAppend && how != nil && *how == api.HistorySkip
@@ -83,7 +83,7 @@ func (a *audit) judgeValue(one *subject) bool {
 	h := &one.history
 	sent := h.payload()
 	if len(sent) == 0 {
-		return false // what was sent is not known any more
+		return false // the sent record is not known any more
 	}
 	d := a.compare(sent, one.stored.Fields, false)
 	if d == nil {
@@ -109,7 +109,7 @@ func (a *audit) judgeValue(one *subject) bool {
 }
 
 // mayBe reports whether a stored record may be one that was sent after the last
-// acknowledgement: what became of one without an answer is unknown.
+// acknowledgement: the fate of one without an answer is unknown.
 func (a *audit) mayBe(h *history, stored *Stored) bool {
 	for _, payload := range h.refused {
 		if a.compare(payload, stored.Fields, false) == nil {
@@ -159,7 +159,7 @@ func (a *audit) looksSent(one *subject) bool {
 	return one.row == nil || one.row.invalid != "" || a.compare(one.row.record, one.stored.Fields, true) == nil
 }
 
-// judgeSource compares with the source after a run that says completed.
+// judgeSource compares with the source after a run that claims completion.
 func (a *audit) judgeSource(one *subject, claim claim) bool {
 	h, row := &one.history, one.row
 	switch {
@@ -177,7 +177,7 @@ func (a *audit) judgeSource(one *subject, claim claim) bool {
 	case !a.changed || claim != stored || one.stored == nil:
 		return false
 	case bytes.Equal(row.record, h.payload()):
-		return false // it was compared as what was acknowledged
+		return false // it was compared as the acknowledged one
 	default:
 		d := a.compare(row.record, one.stored.Fields, true)
 		if d == nil {
@@ -191,7 +191,7 @@ func (a *audit) judgeSource(one *subject, claim claim) bool {
 	return true
 }
 
-// says puts a refusal into words.
+// says describes a refusal.
 func (e *event) says() string {
 	what := "record"
 	if e.deleted {
@@ -221,7 +221,7 @@ func inRun(e *event) string {
 	return fmt.Sprintf(" in run %d", e.run)
 }
 
-// payload is what was acknowledged last, as far as it is known.
+// payload is the last acknowledged record, if known.
 func (h *history) payload() []byte {
 	switch {
 	case h.acked != nil:

@@ -84,7 +84,7 @@ func (m *mappedRows) Close() error { return m.rows.Close() }
 type rows struct {
 	sorted source.Rows
 	ahead  *row
-	first  []byte // of equal keys that tell equal rows apart
+	first  []byte // distinguishes equal rows with equal keys
 	count  int64
 	latest bool // of equal keys the last one counts: messages supersede one another
 	unique bool // the plan makes keys from the content: equal rows are several records
@@ -157,7 +157,7 @@ func (r *rows) next() (*row, error) {
 	return before, nil
 }
 
-// tell gives the second of equal rows a key of its own, and so on, as a run
+// tell gives the second of equal rows its own key, and so on, as a run
 // does.
 func (r *rows) tell(one *row) {
 	if string(one.key) != string(r.first) {

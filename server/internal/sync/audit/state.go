@@ -50,7 +50,7 @@ func (s *states) key() []byte {
 	return s.now.Key
 }
 
-// take gives the entry that stands next, and goes on behind it.
+// take returns the next entry and advances.
 func (s *states) take() (*ledger.Entry, error) {
 	e := s.now
 	return e, s.next()

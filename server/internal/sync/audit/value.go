@@ -20,10 +20,10 @@ type difference struct {
 	expected, actual json.RawMessage
 }
 
-// compare holds what was sent against what is stored, field by field in the
-// order of their names; nil where nothing differs. A field that was not sent is
-// not compared (sync_null_values). anew is for a record that was mapped
-// now, whose run has another number.
+// compare compares the sent with the stored record, field by field in the order
+// of their names; nil where nothing differs. A field that was not sent is not
+// compared (sync_null_values). anew is for a record mapped now, whose run has
+// another number.
 func (a *audit) compare(sent []byte, stored map[string]json.RawMessage, anew bool) *difference {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(sent, &fields) != nil {
@@ -46,8 +46,8 @@ func (a *audit) compare(sent []byte, stored map[string]json.RawMessage, anew boo
 	return nil
 }
 
-// handled tells that a destination was asked to store something else than the
-// value.
+// handled reports whether a destination was configured to store something
+// else than the value.
 func (a *audit) handled(f mapping.Field, sent, stored json.RawMessage) bool {
 	switch {
 	case f.LookupObject != "", f.PreserveValues:
@@ -64,8 +64,8 @@ func (a *audit) handled(f mapping.Field, sent, stored json.RawMessage) bool {
 	return false
 }
 
-// equal compares two JSON values of a field. What a destination may write in
-// another way is the same: a field that is left out is null, escapes, the digits
+// equal compares two JSON values of a field. Different spellings of a
+// destination are equal: a field that is left out is null, escapes, the digits
 // of a number, the fraction of a moment. Nothing else is.
 func equal(typ string, a, b []byte) bool {
 	a, b = bytes.TrimSpace(a), bytes.TrimSpace(b)
@@ -126,7 +126,7 @@ func textOf(raw []byte) string {
 	return string(raw)
 }
 
-// longestNumber bounds what is computed exactly: 1e999999999 has as many digits.
+// longestNumber bounds exact computations: 1e999999999 has as many digits.
 const longestNumber = 400
 
 func equalNumbers(x, y string) bool {

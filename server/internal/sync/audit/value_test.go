@@ -8,8 +8,7 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
-// TestEqual: what a destination may write in another way is the same, nothing
-// else is.
+// TestEqual: allowed spellings of a destination are equal, nothing else is.
 func TestEqual(t *testing.T) {
 	for _, c := range []struct {
 		typ, sent, stored string

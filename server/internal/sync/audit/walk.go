@@ -65,12 +65,11 @@ func (a *audit) walk(ctx context.Context) error {
 	}
 }
 
-// open begins to read. Streams that are open are in what it returns also with an
-// error.
+// open begins to read. The result holds the open streams also with an error.
 func (a *audit) open(ctx context.Context) (s *streams, err error) {
 	s = &streams{}
 	// The state before the logs, the logs before the destination: a run that
-	// works meanwhile adds to what is read later, and never takes away.
+	// works meanwhile adds to data that is read later, and never takes away.
 	if s.state, err = a.openStates(); err != nil {
 		return s, err
 	}
@@ -115,7 +114,7 @@ func (s *streams) next(a *audit) (*subject, error) {
 	return one, s.gather(a, one)
 }
 
-// gather moves each stream that stands at the identifier.
+// gather advances each stream that is at the identifier.
 func (s *streams) gather(a *audit, one *subject) (err error) {
 	if s.row != nil && bytes.Equal(s.row.key, one.key) {
 		one.row = s.row
@@ -180,7 +179,7 @@ func (one *subject) size() int {
 	return n
 }
 
-// settle looks up what is stored, and judges.
+// settle looks up the stored records, and judges.
 func (a *audit) settle(ctx context.Context, page []*subject) error {
 	if a.job.Destination.Lookup != nil {
 		identifiers := make([][]byte, len(page))

@@ -9,7 +9,7 @@ import (
 // reported bounds the names in a Report; years of minutes would fill memory.
 const reported = 1000
 
-// Report tells what an Advance has done.
+// Report is the result of an Advance.
 type Report struct {
 	From time.Time `json:"from"`
 	// To is the moment that was reached: From plus the whole way, unless the
@@ -23,12 +23,12 @@ type Report struct {
 	Panicked []string `json:"panicked,omitempty"`
 }
 
-// Advance adds d to the offset step by step. Everything that falls due in
-// between runs in order (by moment, then by registration), one after the other,
-// each while Now shows its own moment; each step waits until nothing runs any
-// more. Real time does not count meanwhile: the clock runs on from the end of the
-// way, or stays frozen there. It returns when nothing is left, at that end, that
-// could end by itself, as Settle says; but a longer wait (Rest) is for another Advance.
+// Advance adds d to the offset step by step. Everything that falls due in between runs
+// in order (by moment, then by registration), one after the other, each while Now shows
+// its own moment; each step waits until nothing runs any more. Real time does not count
+// meanwhile: the clock runs on from the end of the way, or stays frozen there. It
+// returns when nothing is left, at that end, that could end by itself, as for Settle;
+// but a longer wait (Rest) is for another Advance.
 //
 // Calls wait for one another. A negative d, one that reaches where Set would not
 // go and a call from work that it would wait for are refused. When ctx ends the clock stays
@@ -53,7 +53,7 @@ func (c *Clock) Advance(ctx context.Context, d time.Duration) (Report, error) {
 	return *report, nil
 }
 
-// travel goes the whole way, one call at a time; without a report it has not begun.
+// travel goes the whole way, one call at a time; without a report it has not started.
 func (c *Clock) travel(ctx context.Context, d time.Duration) (*Report, error) {
 	select {
 	case c.turn <- struct{}{}:
@@ -65,7 +65,7 @@ func (c *Clock) travel(ctx context.Context, d time.Duration) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer c.arrive() // also when a clock that it asks panics
+	defer c.arrive() // also when a callback of the clock panics
 	return report, c.walk(ctx, target, report)
 }
 
@@ -108,7 +108,7 @@ func (c *Clock) walk(ctx context.Context, target time.Time, report *Report) erro
 		case c.closed:
 			c.mu.Unlock()
 			return ErrClosed
-		case c.running > 0: // some work has begun meanwhile
+		case c.running > 0: // some work has started meanwhile
 			c.mu.Unlock()
 			continue
 		case len(c.queue) == 0 || c.queue[0].at.After(target):
@@ -117,7 +117,7 @@ func (c *Clock) walk(ctx context.Context, target time.Time, report *Report) erro
 			return nil
 		}
 		t := c.queue.pop()
-		if t.at.After(c.at) { // what is overdue runs now, not back then
+		if t.at.After(c.at) { // overdue functions run now, not back then
 			c.at = t.at
 		}
 		if t.fn != nil {

@@ -38,7 +38,7 @@ var latest = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 // 292 years, and time must have room to run on.
 const farthest = 290 * 365 * 24 * time.Hour
 
-// reach says why the clock cannot be put to t.
+// reach returns why the clock cannot be set to t.
 func (c *Clock) reach(t time.Time) error {
 	if t.After(latest) || t.Year() < earliest {
 		return fmt.Errorf("year %d is outside of %d to %d", t.Year(), earliest, latest.Year())
@@ -72,7 +72,7 @@ type Clock struct {
 	onPanic func(name string, value any, stack []byte)
 
 	turn   chan struct{} // held by the one Advance under way
-	wake   chan struct{} // tells the loop to look again
+	wake   chan struct{} // wakes the loop
 	ended  chan struct{} // the loop has returned
 	life   context.Context
 	cancel context.CancelFunc
@@ -123,7 +123,7 @@ func (c *Clock) release(t time.Time) {
 }
 
 // Freeze stops the clock at its present moment, or lets it run on from there.
-// What is due at the moment of a frozen clock runs nevertheless.
+// Functions due at the moment of a frozen clock still run.
 func (c *Clock) Freeze(frozen bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -140,12 +140,11 @@ func (c *Clock) Freeze(frozen bool) {
 }
 
 // Set puts the clock to t, forwards or backwards, without the steps between:
-// what is overdue then runs at once, in order. Use Advance to run through time.
+// overdue functions run at once, in order. Use Advance to run through time.
 // Backwards, what waits for a while (Sleep, Doze, AfterFunc) has as long to wait as
-// before; what waits for a moment (At) waits for that moment.
-// It fails with ErrAdvancing while another call advances the clock, for a moment
-// outside of the years 1970 to 9999, and for one more than 290 years away from
-// the system's clock.
+// before; what waits for a moment (At) waits for that moment. It fails with
+// ErrAdvancing while another call advances the clock, for a moment outside of the
+// years 1970 to 9999, and for one more than 290 years away from the system's clock.
 func (c *Clock) Set(t time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -169,7 +168,7 @@ func (c *Clock) set(from, t time.Time) error {
 		c.keepWaits(back)
 	}
 	c.look()
-	c.tell() // what was due may have to wait again
+	c.tell() // due functions may have to wait again
 	return nil
 }
 
@@ -241,8 +240,8 @@ func (c *Clock) Restore(state State) error {
 	return nil
 }
 
-// OnPanic names who is told of a panic in a function that fell due; nil: no
-// one is. The clock goes on in either case.
+// OnPanic sets the function to call after a panic in a function that fell
+// due; nil: none. The clock goes on in either case.
 func (c *Clock) OnPanic(tell func(name string, value any, stack []byte)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

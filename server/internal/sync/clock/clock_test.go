@@ -13,7 +13,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// day is the moment at which the system clock of frozen tests stands.
+// day is the time of the system clock in frozen tests.
 var day = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 // open gives a clock frozen at day that ends with the test.
@@ -62,7 +62,7 @@ func TestClockRunsByItself(t *testing.T) {
 	})
 }
 
-// TestTurns: what is registered late for a place that was reserved early runs in that
+// TestTurns: a function registered late for a place reserved early runs in that
 // place, and a clock goes on behind the turns of another one.
 func TestTurns(t *testing.T) {
 	c := open(t)
@@ -92,7 +92,7 @@ func TestAdvanceOfARunningClock(t *testing.T) {
 		var at []time.Duration
 		c.AfterFunc(time.Hour, "x", func(context.Context) {
 			at = append(at, c.Now().Sub(start))
-			time.Sleep(time.Minute) // real work takes real time, and the clock stands meanwhile
+			time.Sleep(time.Minute) // real work takes real time, and the clock stops meanwhile
 			at = append(at, c.Now().Sub(start))
 		})
 		report := advance(t, c, 24*time.Hour)
@@ -206,8 +206,8 @@ func TestSetRunsWhatIsOverdue(t *testing.T) {
 	require.Equal(t, day.Add(-time.Hour), c.Now())
 	require.ErrorContains(t, c.Set(time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)), "year 10000 is outside of 1970 to 9999")
 	require.ErrorContains(t, c.Set(time.Time{}), "year 1 is outside of 1970 to 9999")
-	// Beyond what a Duration holds the clock would stand still, and a snapshot of
-	// it would come back in another century.
+	// Beyond what a Duration holds the clock would stop, and a snapshot of it
+	// would come back in another century.
 	require.ErrorContains(t, c.Set(time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)), "year 9999 is more than 290 years from the system's clock")
 	c.AfterFunc(time.Hour, "setter", func(context.Context) { require.ErrorIs(t, c.Set(day), ErrAdvancing) })
 	report := advance(t, c, time.Hour)

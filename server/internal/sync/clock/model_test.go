@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// model is a clock in a few lines: a list that is sorted anew for each step.
+// model is a clock in a few lines: a list that is sorted for each step.
 type model struct {
 	now  time.Duration
 	seq  int

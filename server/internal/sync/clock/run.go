@@ -8,10 +8,10 @@ import (
 
 const (
 	// recheck bounds how long the loop trusts a timer of the system: those
-	// stand still while a machine sleeps, and its wall clock does not.
+	// stop while a machine sleeps, and its wall clock does not.
 	recheck = time.Minute
 	// leastWait is the least wait after a look that found nothing due, so that
-	// a system clock that stands still costs no processor.
+	// a stopped system clock costs no processor.
 	leastWait = time.Millisecond
 )
 
@@ -39,7 +39,7 @@ func (c *Clock) loop() {
 	}
 }
 
-// startDue starts everything that is due, and tells how long nothing more is.
+// startDue starts everything that is due, and returns for how long nothing more is.
 func (c *Clock) startDue() (wait time.Duration, started int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

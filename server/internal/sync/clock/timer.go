@@ -21,9 +21,9 @@ type Timer struct {
 	span  bool       // waits for a while, not for a moment
 }
 
-// AfterFunc runs fn in a goroutine of its own when d has passed on this clock;
-// at once when d is not positive. The context ends with the clock, and Sleep
-// under it counts as not running. name stands in reports.
+// AfterFunc runs fn in its own goroutine when d has passed on this clock; at
+// once when d is not positive. The context ends with the clock, and Sleep
+// under it counts as not running. name is for reports.
 func (c *Clock) AfterFunc(d time.Duration, name string, fn func(ctx context.Context)) *Timer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -104,12 +104,12 @@ func (c *Clock) Sleep(ctx context.Context, d time.Duration) error {
 }
 
 // Doze is Sleep for the short waits of work that ends by itself, such as those that keep
-// a rate: Settle and Advance wait for their end, unless time stands still.
+// a rate: Settle and Advance wait for their end, unless time is stopped.
 func (c *Clock) Doze(ctx context.Context, d time.Duration) error { return c.sleep(ctx, d, true, false) }
 
 // Rest is Doze for a wait that may come again and again for hours, such as a pause that
-// a destination has asked for or the one before another attempt: Settle waits for its
-// end, and Advance, which is there to pass it, does not.
+// a destination requests or the one before another attempt: Settle waits for its end,
+// and Advance, which is there to pass it, does not.
 func (c *Clock) Rest(ctx context.Context, d time.Duration) error { return c.sleep(ctx, d, true, true) }
 
 func (c *Clock) sleep(ctx context.Context, d time.Duration, brief, long bool) error {

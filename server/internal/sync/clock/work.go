@@ -68,8 +68,8 @@ func (w *work) resume() {
 	}
 }
 
-// Busy says that something runs which Settle and Advance must wait for, until
-// done is called. It must not sleep on this clock: use Work for that.
+// Busy reports work that Settle and Advance must wait for, until done is
+// called. It must not sleep on this clock: use Work for that.
 func (c *Clock) Busy(name string) (done func()) {
 	c.mu.Lock()
 	w := c.begin(name)
@@ -85,8 +85,7 @@ func (w *work) done() {
 
 // Work is Busy for one goroutine that sleeps on this clock or pauses: under the
 // context that it returns Sleep and Pause count it as not running. Each further
-// goroutine needs a Work of its own. The context ends with done and with the
-// clock.
+// goroutine needs its own Work. The context ends with done and with the clock.
 func (c *Clock) Work(ctx context.Context, name string) (_ context.Context, done func()) {
 	c.mu.Lock()
 	w := c.begin(name)
@@ -102,9 +101,9 @@ func (c *Clock) Work(ctx context.Context, name string) (_ context.Context, done 
 
 // Pause counts the work of ctx as not running until resume is called: for a
 // goroutine that waits for another one, which may be asleep on this clock. That
-// other one must have begun its own Work before, and who ends the wait calls
-// resume first: so the clock never passes for quiet in between. Further calls
-// of resume do nothing.
+// other one must have started its own Work before, and whoever ends the wait
+// calls resume first: so the clock never passes for quiet in between. Further
+// calls of resume do nothing.
 func (c *Clock) Pause(ctx context.Context) (resume func()) {
 	w := workOf(ctx, c)
 	if w == nil {
@@ -142,7 +141,7 @@ func (c *Clock) Running() []string {
 
 // Settle waits until nothing runs that could end by itself, and nothing is due at
 // the present moment. While time runs, what dozes could: it is waited for. What
-// sleeps is quiet, and what dozes is when time stands still. It fails when ctx ends,
+// sleeps is quiet, and what dozes is when time is stopped. It fails when ctx ends,
 // naming what still runs, and with ErrWithin from work that it would wait for.
 func (c *Clock) Settle(ctx context.Context) error {
 	if workOf(ctx, c) != nil {
@@ -171,7 +170,7 @@ func (c *Clock) blame(err error) error {
 	return fmt.Errorf("%w; still running: %s", err, text)
 }
 
-// wait returns when fine, which is asked under the lock, holds.
+// wait returns when fine, which is called under the lock, holds.
 func (c *Clock) wait(ctx context.Context, fine func() bool) error {
 	c.mu.Lock()
 	for !fine() {
@@ -197,7 +196,7 @@ func (c *Clock) forget(told chan struct{}) {
 	c.waiters = slices.DeleteFunc(c.waiters, func(w chan struct{}) bool { return w == told })
 }
 
-// tell makes all waiters look again; the lock is held.
+// tell wakes all waiters; the lock is held.
 func (c *Clock) tell() {
 	for _, told := range c.waiters {
 		close(told)

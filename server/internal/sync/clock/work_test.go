@@ -172,7 +172,7 @@ func TestCloseEndsEverything(t *testing.T) {
 	})
 }
 
-// TestCloseDuringAdvance: the one who advances is told.
+// TestCloseDuringAdvance: the caller of Advance gets an error.
 func TestCloseDuringAdvance(t *testing.T) {
 	c := open(t)
 	started := make(chan struct{})
@@ -224,8 +224,8 @@ func TestAdvanceWaitsForDozers(t *testing.T) {
 	})
 }
 
-// TestSetBackKeepsWaits: who waits for a while waits no longer than that, whether
-// time runs or not; who waits for a moment waits for that moment.
+// TestSetBackKeepsWaits: a wait for a duration lasts no longer, even with time
+// stopped; a wait for a moment lasts until then.
 func TestSetBackKeepsWaits(t *testing.T) {
 	for _, frozen := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -249,7 +249,7 @@ func TestSetBackKeepsWaits(t *testing.T) {
 	}
 }
 
-// TestAdvanceLeavesPauses that were asked for: settling waits for them.
+// TestAdvanceLeavesPauses that a destination requested: settling waits for them.
 func TestAdvanceLeavesPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := New(nil)

@@ -15,12 +15,12 @@ import (
 	"github.com/hashicorp/go-retryablehttp"
 )
 
-// Attempts decides about the HTTP attempts of one call after the first. What a
-// response with the status 200 says is judged above the call, and so not here.
+// Attempts decides about the HTTP attempts of one call after the first. The content of a
+// response with the status 200 is judged above the call, not here.
 type Attempts interface {
-	// Check is told of an attempt that failed, without a response or with another
-	// status than 200, and reports whether there is another one; the error says why
-	// there is none.
+	// Check gets a failed attempt, without a response or with another status than
+	// 200, and reports whether there is another one; the error is why there is
+	// none.
 	Check(failed *CallError) (again bool, err error)
 	// Backoff is how long to wait before the next one, on the clock of the caller.
 	Backoff() time.Duration
@@ -79,11 +79,11 @@ func (c *caller) repeated(
 	return raw, a.x, a.finish(raw, err, check)
 }
 
-// attempt is the attempt of a call that is under way. Each has an id (spec 4.2), a
-// context and an entry in the journal of its own. It is the transport, since only
-// there a request gets the context of its attempt. It has no
-// CloseIdleConnections on purpose: the library calls that after every failure,
-// and the connections belong to all calls of a destination.
+// attempt is the attempt of a call that is under way. Each has its own id (spec
+// 4.2), context and entry in the journal. It is the transport, since only there a
+// request gets the context of its attempt. It has no CloseIdleConnections on
+// purpose: the library calls that after every failure, and the connections belong
+// to all calls of a destination.
 type attempt struct {
 	caller   *caller
 	attempts Attempts

@@ -15,7 +15,7 @@ import (
 	"github.com/destkit/destkit/server/api"
 )
 
-// patient lets so many attempts fail as it is told, and notes what it is asked.
+// patient lets a given number of attempts fail, and records its calls.
 type patient struct {
 	ctx      context.Context
 	retries  int
@@ -103,7 +103,7 @@ func aborted(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 
 const speedResult = `"result":{"maximum_batch_size":1,"maximum_parallel_batches":2,"maximum_records_per_second":3}`
 
-// TestAttemptsAreRequests: every attempt of a call is a request of its own, with
+// TestAttemptsAreRequests: every attempt of a call is a separate request, with
 // its own id and its own entry in the journal, until one is answered with 200.
 func TestAttemptsAreRequests(t *testing.T) {
 	busy := func(w http.ResponseWriter, _ *http.Request) {
@@ -146,7 +146,7 @@ func TestAttemptsAreRequests(t *testing.T) {
 	require.Len(t, s.remotes, 2, "only the connection that broke is replaced")
 }
 
-// TestAnsweredCallsAreNotRepeatedHere: what a 200 says is judged above.
+// TestAnsweredCallsAreNotRepeatedHere: the content of a 200 is judged above.
 func TestAnsweredCallsAreNotRepeatedHere(t *testing.T) {
 	for name, result := range map[string]string{
 		"error object": `"error":{"code":-32000,"message":"no"}`, "wrong keys": `"result":{}`, "no result": `"method":"x"`,

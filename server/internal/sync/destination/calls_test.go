@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What can go wrong with a reply, what it is called, and what is said.
+// Errors of replies, with their names and messages.
 func TestReplies(t *testing.T) {
 	write := func(status int, body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
@@ -118,8 +118,8 @@ type compressed struct {
 
 func (c *compressed) Write(p []byte) (int, error) { return c.z.Write(p) }
 
-// A call that hangs ends with its timeout, or with the caller's context, whether its
-// reply has begun or not.
+// A call that hangs ends with its timeout, or with the caller's context, even after
+// the start of its reply.
 func TestHanging(t *testing.T) {
 	for _, began := range []string{"", `{"jsonrpc":`} {
 		t.Run(began, func(t *testing.T) { hanging(t, began) })
@@ -192,7 +192,7 @@ func TestHangingHandshake(t *testing.T) {
 	require.Contains(t, failure(results), "did not answer within 250ms to connect")
 }
 
-// Every call is told of, with what a journal needs and nothing else.
+// Every call is observed, with what a journal needs and nothing else.
 func TestObserve(t *testing.T) {
 	var mu sync.Mutex
 	var seen []Exchange

@@ -33,10 +33,10 @@ type check struct {
 }
 
 // CheckConnection checks credentials against the rules of a type and merges
-// them with the previous ones of an update (nil at creation): what an update
-// leaves out stays. All problems are reported together, each with its place,
-// such as service_connection.credentials.webhook_url; no message holds a value.
-// merged counts only without problems.
+// them with the previous ones of an update (nil at creation): fields that an
+// update leaves out stay. All problems are reported together, each with its
+// place, such as service_connection.credentials.webhook_url; no message holds a
+// value. merged counts only without problems.
 func (g *Gate) CheckConnection(typ string, credentials, previous Credentials) (merged Credentials, problems []api.Problem) {
 	k, err := g.kindOf(typ)
 	if err != nil {
@@ -197,7 +197,7 @@ func oneOf(f *api.ConfigField, value string) string {
 	return ""
 }
 
-// isControl tells characters that would break a header or a line of a log.
+// isControl reports characters that would break a header or a line of a log.
 func isControl(r rune) bool { return r < ' ' || r == 0x7f }
 
 // compact gives a copy of a JSON value without white space.

@@ -91,7 +91,7 @@ func TestCustomCredentials(t *testing.T) {
 	}
 }
 
-// Updates: what is left out stays, a token can be changed and not removed, a
+// Updates: omitted fields stay, a token can be changed and not removed, a
 // secret header with null keeps its value (spec 5.2.2).
 func TestUpdates(t *testing.T) {
 	const stored = `{"api_version":1,"webhook_url":"https://a.example/x","auth_token":"old-token","custom_headers":{"X-Secret":{"value":"s3cret","is_secret":true},"X-Open":{"value":"o","is_secret":false}}}`
@@ -189,7 +189,7 @@ func TestSecrets(t *testing.T) {
 }
 
 // Whatever the credentials are, checking them neither panics nor repeats a
-// value, and what it admits can be opened.
+// value, and admitted ones can be opened.
 func FuzzCheckConnection(f *testing.F) {
 	f.Add(`{"webhook_url":"https://a.example/","custom_headers":{"A":{"value":"x"}}}`, `{"auth_token":"x"}`)
 	f.Add(`{"webhook_url":"https://[::1","auth_token":[]}`, `{}`)

@@ -34,7 +34,7 @@ func customKind(g *Gate) *kind {
 func (g *Gate) openCustom(id int64, credentials Credentials) (Connection, error) {
 	address := customURL(credentials)
 	u, problem := checkURL(address, g.options.AllowPlainHTTP)
-	if problem != "" { // it was admitted under other options; calls fail and the test says why
+	if problem != "" { // it was admitted under other options; calls fail and the test gives the reason
 		u, problem = &url.URL{}, "the URL "+problem
 	}
 	token, _ := text(credentials["auth_token"])
@@ -131,8 +131,8 @@ func customDetails(credentials Credentials) map[string]any {
 	return details
 }
 
-// publicWords stand in the paths of URLs everywhere and are no secrets by
-// themselves; taking them out of messages would only make these unreadable.
+// publicWords are common in paths of URLs and are no secrets by themselves;
+// taking them out of messages would only make these unreadable.
 var publicWords = map[string]bool{
 	"api": true, "call": true, "custom": true, "destination": true, "destinations": true, "functions": true,
 	"hook": true, "hooks": true, "http": true, "https": true, "json": true, "jsonrpc": true, "null": true,

@@ -72,8 +72,8 @@ func (c *check) token() {
 	}
 }
 
-// checkURL parses the URL of a custom destination (spec 5.2.1, 5.2.3) or says
-// what is wrong with it, without a word of it: it may hold secrets.
+// checkURL parses the URL of a custom destination (spec 5.2.1, 5.2.3) or
+// returns what is wrong with it, without a word of it: it may hold secrets.
 func checkURL(s string, allowPlain bool) (u *url.URL, problem string) {
 	if len(s) > maxURL {
 		return nil, "is longer than " + strconv.Itoa(maxURL) + " bytes"
@@ -138,7 +138,7 @@ func isLoopback(host string) bool {
 	return isLocalName(host)
 }
 
-// isLocalName tells names that always mean this machine (RFC 6761 section 6.3).
+// isLocalName reports names that always mean this machine (RFC 6761 section 6.3).
 func isLocalName(host string) bool {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	return host == "localhost" || strings.HasSuffix(host, ".localhost")

@@ -30,8 +30,8 @@ var headerMembers = []api.ConfigField{
 	{ID: "is_secret", Type: connector.Boolean},
 }
 
-// coerceHeaders reads the members of each custom header as they are meant; what is
-// none stays for the check to refuse.
+// coerceHeaders reads the members of each custom header as they are meant; others
+// stay for the check to refuse.
 func coerceHeaders(credentials Credentials) {
 	const name = "custom_headers"
 	var entries map[string]json.RawMessage
@@ -144,7 +144,7 @@ func (c *check) header(name string, raw json.RawMessage, old map[string]api.Cust
 	return h
 }
 
-// headerPlace names a header in a problem; what is no token is quoted.
+// headerPlace names a header in a problem; an invalid name is quoted.
 func headerPlace(name string) string {
 	if isToken(name) {
 		return "custom_headers." + foreign.Clip(name, 64)
@@ -171,7 +171,7 @@ func storedHeaders(credentials Credentials) map[string]api.CustomHeader {
 	return headers
 }
 
-// isToken tells a header name (RFC 9110 section 5.6.2).
+// isToken reports a valid header name (RFC 9110 section 5.6.2).
 func isToken(name string) bool {
 	for _, b := range []byte(name) {
 		if b <= ' ' || b >= 0x7f || strings.IndexByte(`"(),/:;<=>?@[\]{}`, b) >= 0 {

@@ -8,7 +8,7 @@ import (
 	"github.com/destkit/destkit/server/api"
 )
 
-// Objects asks the endpoint and maps what it tells (spec 2.3, 2.5).
+// Objects queries the endpoint and maps its replies (spec 2.3, 2.5).
 func (c *customConnection) Objects(ctx context.Context) ([]*api.DestinationObject, error) {
 	objects, err := c.objects(ctx)
 	if err != nil {

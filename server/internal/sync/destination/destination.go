@@ -1,6 +1,6 @@
 // Package destination owns the service's connections to destinations: the
 // catalogue of connection types, the rules of their credentials, the test of a
-// connection in steps, and what planning calls tell about objects and fields.
+// connection in steps, and the objects and fields from planning calls.
 //
 // It refuses to know the REST API, storage, syncs and runs. It never listens
 // and never imports a simulator: the program hands one in for the types that
@@ -41,7 +41,7 @@ type Credentials = map[string]json.RawMessage
 // except for loopback, no emulated types.
 type Options struct {
 	// Now dates exchanges; nil: time.Now. Network timeouts and the validity of
-	// certificates are real time whatever Now says.
+	// certificates are real time regardless of Now.
 	Now func() time.Time
 	// Roots are the trusted certificate authorities; nil: the system's.
 	Roots *x509.CertPool
@@ -66,7 +66,7 @@ type Options struct {
 	// Connections is the budget of network connections to all destinations; nil: they
 	// are not counted.
 	Connections *descriptors.Budget
-	// Observe is told of every finished call, from many goroutines; it may be nil.
+	// Observe gets every finished call, from many goroutines; it may be nil.
 	Observe func(Exchange)
 	// Emulate opens the store of an emulated destination; nil: emulated types
 	// cannot be created.
@@ -75,17 +75,17 @@ type Options struct {
 	// symbolic links included; their path is then relative to it. "": any
 	// absolute path.
 	FilesRoot string
-	// Files says which folders local_files destinations may write to where FilesRoot is
-	// ""; nil: all.
+	// Files selects the folders that local_files destinations may write to where
+	// FilesRoot is ""; nil: all.
 	Files *reach.Files
 	// Resolve looks up a host name; nil: the system's resolver. Addresses and
 	// localhost are never looked up.
 	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
-	// Network says which addresses may be connected to; the zero value admits all.
+	// Network selects the addresses that may be connected to; the zero value admits all.
 	Network reach.Network
-	// Carry stands around the network of custom destinations, and TLS changes how
-	// their certificates are checked: a service that breaks a rule on purpose has
-	// them. Nil: nothing.
+	// Carry wraps the network of custom destinations, and TLS changes how their
+	// certificates are checked: a service that breaks a rule on purpose has them.
+	// Nil: nothing.
 	Carry func(http.RoundTripper) http.RoundTripper
 	TLS   func(*tls.Config)
 	// Sending is called right before the first byte of each request is written to a
@@ -105,7 +105,7 @@ const (
 	AfterFileJournal  = "after-file-journal"  // the batch is announced, nothing of it written
 	MidFileWrite      = "mid-file-write"      // half of it is written
 	AfterFileWrite    = "after-file-write"    // it is durable, and not known to be
-	BeforeFileSwap    = "before-file-swap"    // the new file is durable beside the old one
+	BeforeFileSwap    = "before-file-swap"    // the new file is durable next to the old one
 	AfterFileSwap     = "after-file-swap"     // it took its place, and is not known to have
 )
 
@@ -128,13 +128,13 @@ type Gate struct {
 	fresh     atomic.Int64 // counts the stores of connections without an id
 }
 
-// Connection is one destination, ready to be asked. It is safe for parallel
+// Connection is one destination, ready for calls. It is safe for parallel
 // use. Errors of calls are *CallError.
 type Connection interface {
 	// Test tries the connection step by step (spec 2.2, 7.1.3). After a failed
 	// step the later ones are skipped.
 	Test(ctx context.Context) api.TestResults
-	// Objects asks for all objects with their fields and operations (spec 2.3,
+	// Objects fetches all objects with their fields and operations (spec 2.3,
 	// 2.5), in the order of the destination.
 	Objects(ctx context.Context) ([]*api.DestinationObject, error)
 	// Close frees what this connection alone holds.
@@ -227,9 +227,9 @@ func (g *Gate) Trust(text []byte) (int, error) {
 	return len(found), nil
 }
 
-// Forget drops what is kept open for a destination: idle connections and the
+// Forget drops the open resources of a destination: idle connections and the
 // store of an emulated one. It is opened again when needed; call it when
-// credentials change. What the endpoint said about its limit holds no longer.
+// credentials change. The endpoint's announced limit no longer holds.
 func (g *Gate) Forget(id int64) error {
 	g.mu.Lock()
 	if l := g.limiters[id]; l != nil { // runs under way hold it
@@ -239,7 +239,7 @@ func (g *Gate) Forget(id int64) error {
 	return g.shut(id)
 }
 
-// shut closes what is open for a destination.
+// shut closes the open resources of a destination.
 func (g *Gate) shut(id int64) error {
 	g.mu.Lock()
 	p, e := g.pools[id], g.emulated[id]
@@ -292,7 +292,7 @@ func (g *Gate) Close() error {
 	return errors.Join(errs...)
 }
 
-// kindOf finds a type or says which there are.
+// kindOf finds a type or lists the known ones.
 func (g *Gate) kindOf(typ string) (*kind, error) {
 	if k := g.kind(typ); k != nil {
 		return k, nil

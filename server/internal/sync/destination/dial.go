@@ -20,7 +20,7 @@ import (
 const idleTime = 90 * time.Second
 
 // pool gives the network connections to one destination, and whether others share
-// them: id 0 gets its own. Who closes them ends what is idle; calls under way end by
+// them: id 0 gets its own. Closing them ends idle ones; calls under way end by
 // themselves.
 func (g *Gate) pool(id int64) (p *http.Transport, shared bool) {
 	if id == 0 {
@@ -59,8 +59,8 @@ type lookupError struct {
 func (e *lookupError) Error() string { return "look up " + e.host + ": " + e.err.Error() }
 func (e *lookupError) Unwrap() error { return e.err }
 
-// lookup gives the addresses of a host. Addresses stand for themselves, and
-// localhost is this machine whatever a resolver says, so that plain http never
+// lookup gives the addresses of a host. Addresses map to themselves, and
+// localhost is this machine regardless of a resolver, so that plain http never
 // leaves it (RFC 6761 section 6.3).
 func (g *Gate) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
 	if addr, err := netip.ParseAddr(host); err == nil {
@@ -157,8 +157,8 @@ func (g *Gate) connectOne(ctx context.Context, host, address string, left int) (
 	return g.options.Network.Dial(ctx, &net.Dialer{}, host, "tcp", address)
 }
 
-// unreachable says why a host must not be called, where that is known without a
-// resolver; "" otherwise.
+// unreachable returns why a host must not be called, where that is known
+// without a resolver; "" otherwise.
 func (g *Gate) unreachable(u *url.URL) string {
 	host, port := u.Hostname(), u.Port()
 	if port == "" {

@@ -34,7 +34,7 @@ type Emulated struct {
 	Remove func() error
 }
 
-// emulatedHost stands where the host of a real endpoint would.
+// emulatedHost takes the place of the host of a real endpoint.
 const emulatedHost = "emulated"
 
 // emulatedKind is a type of the catalogue.
@@ -111,7 +111,7 @@ func (g *Gate) emulate(key string, e *catalogue.Entry) (*Emulated, error) {
 	return s, nil
 }
 
-// openEmulated looks the store up anew for every call: the destination may be
+// openEmulated looks the store up for every call: the destination may be
 // forgotten, restored or reset while a connection is held.
 func (g *Gate) openEmulated(id int64, e *catalogue.Entry, credentials Credentials) (Connection, error) {
 	c := &emulatedConnection{entry: e, credentials: credentials}

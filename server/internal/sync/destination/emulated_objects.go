@@ -8,8 +8,8 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/destination/catalogue"
 )
 
-// Objects merges the catalogue with what the store answers: fields that were
-// created on write are there, and what was taken away is not.
+// Objects merges the catalogue with the store's answers: fields that were
+// created on write are included, and removed ones are not.
 func (c *emulatedConnection) Objects(ctx context.Context) ([]*api.DestinationObject, error) {
 	found, err := c.objects(ctx)
 	if err != nil {

@@ -126,7 +126,7 @@ func TestEmulatedDetails(t *testing.T) {
 		require.NotContains(t, string(text), "very-secret")
 		secrets := g.Secrets(typ, c)
 		require.NotEmpty(t, secrets)
-		for _, secret := range secrets { // also as it stands in JSON
+		for _, secret := range secrets { // also as written in JSON
 			require.Contains(t, secret, "very-secret")
 		}
 		require.Empty(t, g.SafeURL(typ, c))
@@ -179,7 +179,7 @@ func TestEmulatedObjectsFollowTheStore(t *testing.T) {
 	require.Equal(t, "Sheet3", list[2].FullName)
 }
 
-// A destination without an id has a store of its own, which goes with it.
+// A destination without an id has its own store, which goes with it.
 func TestUnsavedStore(t *testing.T) {
 	s := &simulators{}
 	g := newGate(t, Options{Emulate: s.emulate})

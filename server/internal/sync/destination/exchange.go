@@ -71,7 +71,7 @@ func (x *Exchange) cleaned(text []byte) json.RawMessage {
 	if len(text) == 0 || x.clean == nil {
 		return nil
 	}
-	// An endpoint may answer with what it was called with.
+	// An endpoint may echo its input.
 	if clean := []byte(x.clean.String(string(text))); json.Valid(clean) {
 		return clean
 	}
@@ -90,7 +90,7 @@ func (x *Exchange) Mentions(text *foreign.Search) bool {
 // BodyBytes is how much memory the bodies take.
 func (x *Exchange) BodyBytes() int { return len(x.params) + len(x.result) }
 
-// keep notes what was sent and answered. The params are a buffer that is used
+// keep records request and answer. The params are a buffer that is used
 // again, the result is the caller's alone.
 func (x *Exchange) keep(params any, result []byte, clean *redactor) {
 	x.clean = clean
@@ -113,7 +113,7 @@ var keptHeaders = []string{"X-Ratelimit-Limit", "Retry-After", "X-Ratelimit_limi
 
 type exchangeKey struct{}
 
-// observer notes in the Exchange of the context what goes over the wire.
+// observer records the traffic of a call in the Exchange of the context.
 type observer struct{ next http.RoundTripper }
 
 // RoundTrip notes status, kept headers and sizes. The context carries the
@@ -165,7 +165,7 @@ type caller struct {
 	client   rpc.Client
 }
 
-// exchange makes one call and tells the observer of it.
+// exchange makes one call and passes it to the observer.
 func (c *caller) exchange(ctx context.Context, method string, params any) (json.RawMessage, *Exchange, *CallError) {
 	return c.checked(ctx, method, params, nil)
 }
@@ -216,8 +216,8 @@ func (c *caller) newExchange(ctx context.Context, method string) *Exchange {
 	}
 }
 
-// finish decides how a request has ended, and tells the limiter and the observer.
-// ctx is that of the caller, without the timeout of the call.
+// finish decides how a request has ended, and notifies the limiter and the
+// observer. ctx is that of the caller, without the timeout of the call.
 func (c *caller) finish(
 	ctx context.Context, x *Exchange, params any, raw json.RawMessage, err error, check func(json.RawMessage) (problem string),
 ) (failed *CallError) {

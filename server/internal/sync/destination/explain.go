@@ -20,7 +20,7 @@ import (
 	"github.com/destkit/destkit/internal/reach"
 )
 
-// CallError says why a call failed, in words for the user and without secrets.
+// CallError holds why a call failed, in words for the user and without secrets.
 type CallError struct {
 	Method  string // of the protocol
 	Object  string // object_api_name of a planning call, "" otherwise
@@ -82,7 +82,7 @@ func (c *caller) explain(ctx context.Context, x *Exchange, err error) *CallError
 	return e
 }
 
-// refuses tells the two statuses that mean the token, whatever the body says.
+// refuses reports the two statuses that mean the token, regardless of the body.
 func refuses(status int) bool {
 	return status == http.StatusUnauthorized || status == http.StatusForbidden
 }
@@ -146,7 +146,7 @@ func (g *Gate) network(ctx context.Context, host string, bound time.Duration, er
 	return OutcomeNetwork, err.Error()
 }
 
-// isTimeout tells a timeout of any layer; net and context have one each.
+// isTimeout reports a timeout of any layer; net and context have one each.
 func isTimeout(err error) bool {
 	var timeout net.Error
 	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout()
@@ -155,7 +155,7 @@ func isTimeout(err error) bool {
 // seconds prints a timeout without the noise of nanoseconds.
 func seconds(d time.Duration) string { return d.Round(time.Millisecond).String() }
 
-// lookupText names the host and says what the resolver said, without the
+// lookupText names the host and quotes the resolver, without the
 // resolver's own address, which net.DNSError would add.
 func lookupText(e *lookupError) string {
 	var dns *net.DNSError
@@ -210,7 +210,7 @@ func tlsText(host string, err error) string {
 func day(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 MST") }
 
 // selfSigned reports whether a certificate vouches for itself. The signature is
-// checked too: an authority may well bear the name of its own.
+// checked too: an authority may well share its name.
 func selfSigned(c *x509.Certificate) bool {
 	return c != nil && bytes.Equal(c.RawIssuer, c.RawSubject) &&
 		c.CheckSignature(c.SignatureAlgorithm, c.RawTBSCertificate, c.Signature) == nil

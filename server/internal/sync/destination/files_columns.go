@@ -14,7 +14,7 @@ import (
 	"github.com/destkit/destkit/internal/rawjson"
 )
 
-// column is what a file tells about one of its columns.
+// column is a file's description of one of its columns.
 type column struct {
 	name  string
 	typ   string // one of the seven types; "" while only nulls were seen

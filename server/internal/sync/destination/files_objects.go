@@ -18,11 +18,11 @@ const (
 	// defaultFile is offered in every folder, also an empty one.
 	defaultFile = "records"
 	maxFiles    = 1000
-	// maxHead bounds what is read of a file to learn its columns.
+	// maxHead bounds the bytes read of a file to learn its columns.
 	maxHead = 1 << 20
 )
 
-// FileName is the name of the file that an object of local_files stands for.
+// FileName is the name of the file of a local_files object.
 func FileName(object, format string) string { return object + "." + format }
 
 // Objects lists one object per file of the format, and the object "records"

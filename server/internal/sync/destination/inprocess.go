@@ -92,8 +92,8 @@ func (w *recorder) WriteHeader(status int) {
 	}
 }
 
-// Write refuses more than the limit, so that a simulator told to answer without
-// end cannot fill the memory.
+// Write refuses more than the limit, so that a simulator configured to answer
+// without end cannot fill the memory.
 func (w *recorder) Write(p []byte) (int, error) {
 	w.WriteHeader(http.StatusOK)
 	if int64(w.body.Len()) > w.limit {

@@ -11,7 +11,7 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/destination/catalogue"
 )
 
-// kind is one connection type: what a client is told about it, and what it does.
+// kind is one connection type: what a client sees of it, and what it does.
 type kind struct {
 	connector  api.Connector
 	fileSystem bool
@@ -34,9 +34,9 @@ type kindSet struct {
 	order  []string // as Types lists them
 }
 
-// Declare makes the gate know the types of its own and these, whose entries have
-// passed Check, in the order in which clients see them. Destinations that are
-// open stay so.
+// Declare makes the gate know its own types and these, whose entries have passed
+// Check, in the order in which clients see them. Destinations that are open stay
+// so.
 func (g *Gate) Declare(declared []*catalogue.Entry) {
 	all := []*kind{customKind(g), filesKind(g)}
 	for _, e := range slices.Concat(catalogue.BuiltIn(), declared) {
@@ -50,7 +50,7 @@ func (g *Gate) Declare(declared []*catalogue.Entry) {
 	g.kinds.Store(set)
 }
 
-// Known tells that a name is one of the types of this package.
+// Known reports whether a name is one of the types of this package.
 func Known(typ string) bool {
 	return typ == api.TypeCustomAPI || typ == api.TypeLocalFiles ||
 		slices.ContainsFunc(catalogue.BuiltIn(), func(e *catalogue.Entry) bool { return e.ServiceName == typ })
@@ -60,8 +60,8 @@ func Known(typ string) bool {
 func (g *Gate) kind(typ string) *kind { return g.kinds.Load().byName[typ] }
 
 // Details gives connection_details of a destination (spec 2.2): what is not
-// secret, secret custom headers as null. The webhook_url of a custom_api
-// stands in it, as published.
+// secret, secret custom headers as null. It includes the webhook_url of a
+// custom_api, as published.
 func (g *Gate) Details(typ string, credentials Credentials) map[string]any {
 	if k := g.kind(typ); k != nil {
 		return k.details(credentials)
@@ -107,8 +107,8 @@ func shown(credentials Credentials, names ...string) map[string]any {
 	return details
 }
 
-// inAccount adds account_id and account_name (spec 2.2): what the destination is known
-// by, with the name of its type before it.
+// inAccount adds account_id and account_name (spec 2.2): the id of its account, and
+// the same after the name of its type.
 func inAccount(details map[string]any, id, name string) {
 	details["account_id"], details["account_name"] = id, strings.TrimSpace(name+" "+id)
 }

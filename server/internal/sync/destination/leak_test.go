@@ -53,7 +53,7 @@ var forms = map[string]func(string) string{
 	"cut off": func(s string) string { return strings.Repeat("x", 64-len(s)+3) + s },
 }
 
-// leaks tells which secret a text holds in a form that a reader could use.
+// leaks returns the secrets that a text holds in a form that a reader could use.
 func leaks(text string) []string {
 	var found []string
 	folded := strings.ToLower(text)
@@ -163,7 +163,7 @@ func leakOnce(t *testing.T, answer func(w http.ResponseWriter, id string)) {
 	}
 }
 
-// Problems of a payload never repeat what was sent.
+// Problems of a payload never repeat sent values.
 func TestProblemsHoldNoValues(t *testing.T) {
 	g := newGate(t, Options{})
 	for _, body := range []string{

@@ -21,9 +21,9 @@ const MostRest = time.Minute
 
 type pacedKey struct{}
 
-// Paced marks calls whose maker has taken them from the Limiter of their
-// connection itself, and tells it what their replies announce: a run, which
-// takes requests and records together. All other calls do both by themselves.
+// Paced marks calls whose maker has taken them from the Limiter of their connection itself, and
+// reports to it what their replies announce: a run, which takes requests and records together.
+// All other calls do both by themselves.
 func Paced(ctx context.Context) context.Context {
 	return context.WithValue(ctx, pacedKey{}, true)
 }
@@ -44,11 +44,11 @@ func (g *Gate) Limiter(id int64) *pace.Limiter {
 	return l
 }
 
-// pass waits until a call of planning or of a test may be made. Limits are about
-// the service's clock; but a client waits for the answer of such a call, so it
-// waits in real time, never longer than it may take itself, and a clock that
-// stands still meanwhile does not hold it, nor count it. written is to be called with
-// the first byte of the call, and at its end.
+// pass waits until a call of planning or of a test may be made. Limits are about the
+// service's clock; but a client waits for the answer of such a call, so it waits in
+// real time, never longer than it may take itself, and a clock that is stopped
+// meanwhile neither holds nor counts it. written is to be called with the first byte
+// of the call, and at its end.
 func (c *caller) pass(ctx context.Context, method string) (written func(), failed *CallError) {
 	most := c.gate.timeout(method)
 	for last := (time.Time{}); ctx.Value(pacedKey{}) == nil; {
@@ -72,8 +72,8 @@ func (c *caller) pass(ctx context.Context, method string) (written func(), faile
 	return func() {}, nil
 }
 
-// heed tells the limiter what a reply says: any reply may carry a limit, and a
-// 429 holds all calls of the connection (spec 8).
+// heed passes a reply's limits to the limiter: any reply may carry a limit,
+// and a 429 holds all calls of the connection (spec 8).
 func (c *caller) heed(ctx context.Context, x *Exchange) {
 	if ctx.Value(pacedKey{}) != nil {
 		return
@@ -91,7 +91,7 @@ func (c *caller) heed(ctx context.Context, x *Exchange) {
 }
 
 // RetryAfter reads a header of that name: seconds or a date (RFC 9110), at most
-// MostRest. ok is false where it says nothing that can be understood.
+// MostRest. ok is false where it cannot be understood.
 func RetryAfter(text string, now time.Time) (d time.Duration, ok bool) {
 	text = strings.TrimSpace(text)
 	if seconds, err := strconv.ParseUint(text, 10, 64); err == nil {

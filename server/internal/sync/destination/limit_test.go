@@ -90,8 +90,8 @@ func TestPlanningKeepsTheLimit(t *testing.T) {
 			require.NoError(t, err)
 			require.Len(t, list, 12)
 			require.Len(t, w.calls, 26)
-			// The watch leaps while parallel calls are on their way, so only the time
-			// of all of them says something.
+			// The watch leaps while parallel calls are on their way, so only the
+			// total time is meaningful.
 			require.GreaterOrEqual(t, w.Now().Sub(w.calls[0]), 4990*time.Millisecond, "25 more calls at five in a second")
 			w.calls = nil
 			for range 30 {
@@ -106,7 +106,7 @@ func TestPlanningKeepsTheLimit(t *testing.T) {
 }
 
 // TestFailuresAnnounceTheLimit: any reply may carry it, errors too; what cannot
-// be a limit says nothing.
+// be a limit is ignored.
 func TestFailuresAnnounceTheLimit(t *testing.T) {
 	refusals := map[string]http.HandlerFunc{
 		"error object": endpoint(t, nil),
@@ -134,9 +134,9 @@ func TestFailuresAnnounceTheLimit(t *testing.T) {
 	}
 }
 
-// TestThrottledPlanning: a 429 holds every call of the connection for as long as
-// it asks, with a cap; who would have to wait longer than a call may take is
-// told so.
+// TestThrottledPlanning: a 429 holds every call of the connection for its
+// Retry-After, with a cap; a caller that would wait longer than a call may take
+// gets an error.
 func TestThrottledPlanning(t *testing.T) {
 	for _, tc := range []struct {
 		retryAfter string
@@ -186,7 +186,7 @@ func TestAClockThatStandsStillHoldsNoAnswer(t *testing.T) {
 	require.Len(t, w.waits, 3)
 }
 
-// TestPacedCallsAreTheRuns: a run takes and tells by itself.
+// TestPacedCallsAreTheRuns: a run takes and reports by itself.
 func TestPacedCallsAreTheRuns(t *testing.T) {
 	w := newWatch()
 	g := newGate(t, Options{Now: w.Now, Pause: w.Pause})

@@ -14,8 +14,8 @@ import (
 	"github.com/destkit/destkit/internal/foreign"
 )
 
-// filesIdentifier is the member by which records of local_files are told apart
-// where no column is the identifier. It is not written.
+// filesIdentifier is the member that identifies records of local_files where
+// no column does. It is not written.
 const filesIdentifier = "unique_id"
 
 // The speed of local_files: one batch at a time, since a file has one end, and a
@@ -50,7 +50,7 @@ type filesSender struct {
 	crash func(point string) // may be nil
 
 	mu        sync.Mutex
-	inherited map[string]keySet // by file and sync: what may be sent again
+	inherited map[string]keySet // by file and sync: keys that may be sent again
 }
 
 // Speed implements Sender.
@@ -103,8 +103,8 @@ func (s *filesSender) Send(ctx context.Context, plan *Plan, records [][]byte) (R
 	return rows.reply(), nil
 }
 
-// appendRows adds what is not in the file yet. The journal is durable before
-// the file changes, so that a torn end can be told and cut.
+// appendRows adds the rows that are not in the file yet. The journal is durable before the file
+// changes, so that a torn end can be recognized and cut.
 func (s *filesSender) appendRows(root *os.Root, plan *Plan, rows *rows) (err error) {
 	name := FileName(plan.Object.APIName, s.format)
 	f, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
@@ -138,8 +138,8 @@ func (s *filesSender) appendRows(root *os.Root, plan *Plan, rows *rows) (err err
 			return fmt.Errorf("find the end of the file: %w", err)
 		}
 	}
-	// What is known to stand in the file is acknowledged again and not written:
-	// the caller asks because it never got the answer.
+	// Rows known to be in the file are acknowledged again and not written: the
+	// caller sends them again because it never got the answer.
 	written := make(keySet, rows.len())
 	for i := range rows.len() {
 		key, has := rows.key(i)
@@ -151,7 +151,7 @@ func (s *filesSender) appendRows(root *os.Root, plan *Plan, rows *rows) (err err
 		}
 		text = layout.appendRow(text, rows.at(i))
 	}
-	if len(text) == 0 { // the journal keeps what it has
+	if len(text) == 0 { // the journal keeps its slots
 		return nil
 	}
 	s.pass(BeforeFileJournal)
@@ -162,8 +162,8 @@ func (s *filesSender) appendRows(root *os.Root, plan *Plan, rows *rows) (err err
 	return s.writeEnd(f, end, text)
 }
 
-// writeEnd adds text to a file and makes it durable; what could only be written
-// in part is cut off again.
+// writeEnd adds text to a file and makes it durable; a partial write is cut off
+// again.
 func (s *filesSender) writeEnd(f *os.File, end int64, text []byte) (err error) {
 	if s.crash != nil {
 		// A process that dies in the middle of its write leaves this much.
@@ -184,7 +184,7 @@ func (s *filesSender) writeEnd(f *os.File, end int64, text []byte) (err error) {
 	return nil
 }
 
-// pass tells a test where the process is.
+// pass notifies a test where the process is.
 func (s *filesSender) pass(point string) {
 	if s.crash != nil {
 		s.crash(point)
@@ -199,7 +199,7 @@ func (s *filesSender) known(name string, plan *Plan, j *journal) keySet {
 	defer s.mu.Unlock()
 	place := fmt.Sprintf("%s %d %d", name, plan.SyncID, plan.SyncRunID)
 	last := j.keys(plan)
-	// After a crash the batch may come back in parts, so its keys are kept beside
+	// After a crash the batch may come back in parts, so its keys are kept with
 	// those of every later batch of the run.
 	if s.inherited[place] == nil {
 		s.inherited[place] = last
@@ -215,7 +215,7 @@ func fileColumns(plan *Plan) []string {
 	return slices.DeleteFunc(slices.Clone(plan.order), func(name string) bool { return hiddenIn(plan, name) })
 }
 
-// hiddenIn tells the identifier that is no column.
+// hiddenIn returns the identifier that is no column.
 func hiddenIn(plan *Plan, name string) bool {
 	return name == filesIdentifier && name == plan.identifier
 }

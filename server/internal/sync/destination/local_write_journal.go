@@ -15,9 +15,9 @@ import (
 	"strings"
 )
 
-// journal says what the last batch did to a file. It has two slots beside the
-// file, written in turn: a torn slot leaves the other, whose batch is whole. Where
-// both were removed, nothing tells a batch that is sent again: it is written twice.
+// journal records what the last batch did to a file. It has two slots next to the file, written
+// in turn: a torn slot leaves the other, whose batch is whole. Where both were removed, nothing
+// identifies a batch that is sent again: it is written twice.
 type journal struct {
 	root *os.Root
 	name string // of the file
@@ -69,15 +69,15 @@ func openJournal(root *os.Root, name string, f *os.File) (*journal, error) {
 	if err != nil {
 		return nil, fmt.Errorf("look at file: %w", err)
 	}
-	// The journal is written before the file: a size within the last batch says
-	// that the batch was torn, and one before it that it was never begun.
+	// The journal is written before the file: a size within the last batch means that the batch
+	// was torn, and one before it that it was never started.
 	size, last := info.Size(), &j.last
 	same := size >= last.From && bytes.Equal(before(f, last.From), last.Before)
 	switch {
-	// A crash tears a slot before its batch is begun: then the other explains the file.
+	// A crash tears a slot before its batch is started: then the other explains the file.
 	case unreadable != "" && size > 0 && (!same || size > last.To):
 		return nil, fmt.Errorf("the journal %s of %s is damaged, so what the last batch wrote is not known: see that the file ends with a whole row, then remove the journal", unreadable, name)
-	case !same: // another program replaced the file: what was written is gone
+	case !same: // another program replaced the file: the written rows are gone
 		j.last = entryOfJournal{Sequence: last.Sequence}
 	case size < last.To:
 		if err := f.Truncate(last.From); err != nil {
@@ -116,7 +116,7 @@ func before(f *os.File, at int64) []byte {
 	return text
 }
 
-// read takes a slot only when it is whole, and says what a batch can have done.
+// read takes a slot only when it is whole, and returns what a batch can have done.
 func (j *journal) read(slot int64) (e entryOfJournal, ok bool) {
 	text, err := j.root.ReadFile(j.slotName(slot))
 	if err != nil {
@@ -217,7 +217,7 @@ func syncFolder(root *os.Root) error {
 	return nil
 }
 
-// temporaryName is hidden beside the file that it becomes.
+// temporaryName is hidden next to the file that it becomes.
 func temporaryName(name, purpose string) string {
 	return "." + name + ".destkit-" + purpose
 }
@@ -237,15 +237,15 @@ func createFor(root *os.Root, name, temporary string) (*os.File, error) {
 	return f, nil
 }
 
-// replaceFile writes a file beside another and puts it in its place.
+// replaceFile writes a file next to another and puts it in its place.
 func replaceFile(root *os.Root, name, purpose string, fill func(w *bufio.Writer) error) error {
 	temporary := temporaryName(name, purpose)
 	f, err := createFor(root, name, temporary)
 	if err != nil {
 		return fmt.Errorf("create file: %w", err)
 	}
-	// The content is durable before the name changes, and the name before anybody
-	// is told: at no moment does a crash show half a file.
+	// The content is durable before the name changes, and the name before the
+	// acknowledgement: a crash never shows half a file.
 	w := bufio.NewWriterSize(f, 64<<10)
 	err = fill(w)
 	if err == nil {

@@ -42,7 +42,7 @@ func TestDamagedJournal(t *testing.T) {
 				require.NoError(t, os.Truncate(file, int64(size)))
 				before := content(t, dir, "out.csv")
 				_, err = open().Send(t.Context(), plan, two)
-				if slot == 1 || size == len(start) { // the other one says it all, or nothing was written yet
+				if slot == 1 || size == len(start) { // the other one is complete, or nothing was written yet
 					require.NoError(t, err, name)
 					require.Equal(t, whole, content(t, dir, "out.csv"), name)
 					continue
@@ -60,7 +60,7 @@ func TestDamagedJournal(t *testing.T) {
 	}
 }
 
-// FuzzJournal: whatever stands in the journal beside a file, with a good checksum too,
+// FuzzJournal: with any content of a file's journal, even with a good checksum,
 // opening it neither makes the file longer nor takes bytes of another file.
 func FuzzJournal(f *testing.F) {
 	for _, body := range []string{

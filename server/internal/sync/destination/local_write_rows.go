@@ -18,7 +18,7 @@ import (
 	"github.com/destkit/destkit/internal/rawjson"
 )
 
-// keyHash stands for the identifier of a record.
+// keyHash represents the identifier of a record.
 type keyHash [16]byte
 
 type keySet map[keyHash]bool
@@ -29,7 +29,7 @@ type rows struct {
 	batch codec.Batch
 }
 
-// readRows validates the records: what stands in a file is JSON text as a whole
+// readRows validates the records: the values in a file are JSON text as a whole
 // or nothing.
 func readRows(plan *Plan, records [][]byte) (*rows, error) {
 	r := &rows{plan: plan}
@@ -57,7 +57,7 @@ func (r *rows) identifier(i int) []byte {
 	return raw
 }
 
-// key stands for the record's identifier; false without one.
+// key represents the record's identifier; false without one.
 func (r *rows) key(i int) (hash keyHash, has bool) {
 	raw := r.identifier(i)
 	if raw == nil {
@@ -77,7 +77,7 @@ func (r *rows) reply() Reply {
 	return reply
 }
 
-// layout is how rows stand in one file.
+// layout is the format of rows in one file.
 type layout struct {
 	plan     *Plan
 	csv      bool
@@ -118,7 +118,7 @@ func (s *filesSender) layout(root *os.Root, f *os.File, end int64, plan *Plan, r
 	for _, c := range found {
 		l.columns = append(l.columns, c.name)
 	}
-	// The order of the file wins over that of the mappings: its rows stand.
+	// The order of the file wins over that of the mappings: its rows stay.
 	before := len(l.columns)
 	for _, name := range wanted {
 		if !slices.Contains(l.columns, name) {
@@ -132,7 +132,7 @@ func (s *filesSender) layout(root *os.Root, f *os.File, end int64, plan *Plan, r
 	return l, lead, nil
 }
 
-// wanted are the columns of the plan, and what records hold beside it.
+// wanted are the columns of the plan, and the other members of records.
 func (l *layout) wanted(rows *rows) []string {
 	names := fileColumns(l.plan)
 	for i := range rows.len() {
@@ -251,7 +251,7 @@ func (l *layout) appendLine(dst []byte, record codec.RawRecord) []byte {
 }
 
 // widen rewrites a CSV file with more columns; its rows have nothing in them.
-// The old file stands until the new one is whole.
+// The old file stays until the new one is whole.
 func (s *filesSender) widen(root *os.Root, f *os.File, end int64, head []byte, columns []string, more int) error {
 	name := f.Name()
 	if at := strings.LastIndexByte(name, os.PathSeparator); at >= 0 {

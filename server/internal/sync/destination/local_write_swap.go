@@ -14,7 +14,7 @@ import (
 
 var _ Swapper = (*filesSender)(nil)
 
-// Swap writes a file beside that of the object. One sync has one at a time.
+// Swap writes a file next to that of the object. One sync has one at a time.
 func (s *filesSender) Swap(_ context.Context, plan *Plan) (Swap, error) {
 	root, err := s.folder()
 	if err != nil {
@@ -59,7 +59,7 @@ func (w *filesSwap) Send(ctx context.Context, plan *Plan, records [][]byte) (Rep
 		return Reply{}, &CallError{Method: rpc.MethodSyncBatch, Outcome: OutcomeCanceled, Message: "the call was cancelled"}
 	case w.ended:
 		return Reply{}, failedWrite(errEnded)
-	case plan.Operation == rpc.OperationDelete: // what is not sent is gone
+	case plan.Operation == rpc.OperationDelete: // rows that are not sent are gone
 		return rows.reply(), nil
 	}
 	var text []byte
@@ -90,8 +90,8 @@ func (w *filesSwap) begin() ([]byte, error) {
 	return appendHeader(nil, w.layout.columns), nil
 }
 
-// Commit makes the new file durable and puts it into the place of the old one,
-// which stands whole until then.
+// Commit makes the new file durable and replaces the old one, which stays
+// whole until then.
 func (w *filesSwap) Commit(context.Context) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

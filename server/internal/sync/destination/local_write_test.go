@@ -112,7 +112,7 @@ func TestAppendToForeignFiles(t *testing.T) {
 }
 
 // A batch whose acknowledgement was lost is sent again, by a new process too,
-// and in other batches; it stands in the file once. Another run is another
+// and in other batches; it is in the file once. Another run is another
 // matter.
 func TestAppendAgain(t *testing.T) {
 	dir := t.TempDir()
@@ -155,10 +155,9 @@ var histories = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) step {
 	}
 }), 2, 6)
 
-// Whatever is sent, in whatever batches, with crashes that lose the
-// acknowledgement or tear the batch, whose part is then cut off: every record stands
-// in the file once and in order. Each batch waits for the disk, so these are a few
-// chosen histories.
+// Whatever is sent, in whatever batches, with crashes that lose the acknowledgement
+// or tear the batch, whose part is then cut off: every record is in the file once
+// and in order. Each batch waits for the disk, so these are a few chosen histories.
 func TestAppendHistories(t *testing.T) {
 	g := newGate(t, Options{})
 	plan := filePlan(1, rpc.OperationInsert, "id", "id")
@@ -224,7 +223,7 @@ func TestOneFileTwoSyncs(t *testing.T) {
 	}
 }
 
-// What cannot be written is said, and nothing of it is in the file.
+// Refused rows are reported, and nothing of them is in the file.
 func TestFileRefusals(t *testing.T) {
 	dir := t.TempDir()
 	s := folder(t, newGate(t, Options{}), dir, FormatCSV)
@@ -247,7 +246,7 @@ func TestFileRefusals(t *testing.T) {
 	require.Equal(t, OutcomeNetwork, send(rpc.OperationInsert, `{"id":1}`).Outcome)
 }
 
-// A replacement: the old file stands whole until Commit, whatever happens.
+// A replacement: the old file stays whole until Commit, whatever happens.
 func TestFileSwap(t *testing.T) {
 	for _, format := range []string{FormatCSV, FormatJSONL} {
 		dir := t.TempDir()
@@ -296,7 +295,7 @@ func TestFileSwap(t *testing.T) {
 		want := header + line(2, "a") + line(3, "b") + line(4, "c")
 		require.Equal(t, want, content(t, dir, "out."+format))
 
-		// An append after it starts with a journal of its own.
+		// An append after it starts with its own journal.
 		sent(t, folder(t, g, dir, format), filePlan(1, rpc.OperationInsert, "id", "id", "name"), batchOf(`{"id":1,"name":"d"}`))
 		require.Equal(t, want+line(1, "d"), content(t, dir, "out."+format))
 

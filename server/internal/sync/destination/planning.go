@@ -16,8 +16,8 @@ const planningCalls = 8
 
 // objects makes all planning calls (spec 4.2): list_objects, then list_fields
 // and supported_operations of every object in parallel. The first call that
-// fails ends the rest; what a reply says wrongly about one object spoils only
-// that object.
+// fails ends the rest; an error in a reply about one object spoils only that
+// object.
 func (c *caller) objects(ctx context.Context) ([]wireObject, error) {
 	raw, x, failed := c.exchange(ctx, rpc.MethodListObjects, nil)
 	defer x.leave()
@@ -33,7 +33,7 @@ func (c *caller) objects(ctx context.Context) ([]wireObject, error) {
 		}
 	}
 	answers := make([]described, len(objects))
-	var room atomic.Int64 // what the fields of all objects may still take
+	var room atomic.Int64 // bytes left for the fields of all objects
 	room.Store(maxDescribed)
 	calls, within := errgroup.WithContext(ctx)
 	calls.SetLimit(planningCalls) // they end by their own timeout, so waiting does too

@@ -87,8 +87,8 @@ func TestKeysFollowOperations(t *testing.T) {
 	}
 }
 
-// What an endpoint says wrongly about one object spoils that object, and its
-// notes say why.
+// An endpoint's error about one object spoils that object, and its notes
+// hold the reason.
 func TestDeviations(t *testing.T) {
 	field := goodField("id", "string", true)
 	cases := []struct{ name, objects, fields, operations, want string }{
@@ -127,7 +127,7 @@ func TestDeviations(t *testing.T) {
 	}
 }
 
-// What is seen in public endpoints and does no harm.
+// Harmless deviations of public endpoints.
 func TestTolerated(t *testing.T) {
 	cases := []struct{ name, objects, operations string }{
 		{"null", `{"objects":[{"object_api_name":"a","label":"A","can_create_fields":null}]}`, everything},
@@ -173,8 +173,8 @@ func TestPlanningErrors(t *testing.T) {
 	}
 }
 
-// Schema calls run in parallel and never more than planningCalls at once; what
-// each gets is exactly what the protocol says.
+// Schema calls run in parallel and never more than planningCalls at once; each
+// gets exactly what the protocol specifies.
 func TestPlanningIsParallelAndBounded(t *testing.T) {
 	const objects = 30
 	var names []string
@@ -257,7 +257,7 @@ func FuzzPlanningReplies(f *testing.F) {
 	})
 }
 
-// checkObject holds what must be true of every described object.
+// checkObject asserts the invariants of every described object.
 func checkObject(t *testing.T, d *api.DestinationObject) {
 	t.Helper()
 	text, err := json.Marshal(d)
@@ -291,8 +291,8 @@ func roomy() *atomic.Int64 {
 	return &room
 }
 
-// TestPlanningRepliesAreBounded: elements of two bytes take no more memory than what
-// is read of them, and the fields of all objects together have a bound.
+// TestPlanningRepliesAreBounded: elements of two bytes take no more memory than the
+// bytes read, and the fields of all objects together have a bound.
 func TestPlanningRepliesAreBounded(t *testing.T) {
 	million := "[" + strings.Repeat("{},", 1_000_000) + "{}]"
 	members := "{" + strings.Repeat(`"a":1,`, 10) + `"objects":` + million + "}"

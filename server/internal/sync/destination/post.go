@@ -57,11 +57,10 @@ var errLater = errors.New("the next attempt is made later")
 
 // Post makes one attempt under go-retryablehttp, which decides whether and when
 // there is another one; it is the caller's to make, since waits of minutes outlive
-// a process. A Retry-After that asks for more than the schedule is heeded, on the
-// service's clock. Post verifies TLS, resolves names and dials as calls of
-// destinations do, but never speaks plain http and follows no redirect. The error
-// names scheme and host only: path and query may hold secrets. A status other than
-// 2xx is no error.
+// a process. A Retry-After longer than the schedule is heeded, on the service's
+// clock. Post verifies TLS, resolves names and dials as calls of destinations do,
+// but never speaks plain http and follows no redirect. The error names scheme and
+// host only: path and query may hold secrets. A status other than 2xx is no error.
 func (g *Gate) Post(ctx context.Context, d Delivery) (out Delivered, err error) {
 	u, problem := checkURL(d.URL, false)
 	if problem == "" && !strings.EqualFold(u.Scheme, "https") {

@@ -34,7 +34,7 @@ func Succeeded(results api.TestResults) bool {
 	return true
 }
 
-// probe runs steps in order and skips what comes after a failure.
+// probe runs steps in order and skips those after a failure.
 type probe struct {
 	results api.TestResults
 	failed  bool
@@ -87,7 +87,7 @@ func (c *customConnection) Test(ctx context.Context) api.TestResults {
 	return p.results
 }
 
-// testName looks the host up by itself, so that a wrong name is told from a
+// testName looks the host up by itself, to distinguish a wrong name from a
 // host that does not answer.
 func (c *customConnection) testName(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, c.gate.options.ConnectTimeout)
@@ -99,7 +99,7 @@ func (c *customConnection) testName(ctx context.Context) string {
 	return ""
 }
 
-// testTLS shakes hands on a connection of its own (spec 5.2.1): a pooled one may
+// testTLS shakes hands on a separate connection (spec 5.2.1): a pooled one may
 // date from before the certificate expired.
 func (c *customConnection) testTLS(ctx context.Context) string {
 	port := c.url.Port()

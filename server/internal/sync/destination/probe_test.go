@@ -20,8 +20,8 @@ var discardLog = log.New(io.Discard, "", 0)
 
 const healthy = `"result":{"success":true}`
 
-// Each certificate fault fails the step TLS beside a good certificate of the
-// same authority, on loopback too (spec 5.2.1).
+// Each certificate fault fails the step TLS, unlike a good certificate of
+// the same authority, on loopback too (spec 5.2.1).
 func TestTLSFaults(t *testing.T) {
 	certificates, err := destsim.NewCertificates(nil)
 	require.NoError(t, err)
@@ -126,7 +126,7 @@ func TestSecondAddress(t *testing.T) {
 	require.Equal(t, []string{"URL passed", "DNS passed", "TLS skipped", "authentication passed", "test_connection passed"}, steps(results))
 }
 
-// localhost never leaves the machine, whatever a resolver says.
+// localhost never leaves the machine, regardless of a resolver.
 func TestLocalhostIsNotLookedUp(t *testing.T) {
 	url := server(t, endpoint(t, map[string]string{"test_connection": healthy}))
 	_, port, err := net.SplitHostPort(url[len("http://"):])
@@ -155,7 +155,7 @@ func TestPlainHTTPAfterwards(t *testing.T) {
 	require.ErrorContains(t, err, "must start with https://")
 }
 
-// Nothing listens: the step that connects says so.
+// Nothing listens: the step that connects reports it.
 func TestNothingListens(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -172,7 +172,7 @@ func TestNothingListens(t *testing.T) {
 	require.Contains(t, failure(results), "refuses the connection")
 }
 
-// The endpoint speaks plain http where https was asked for.
+// The endpoint speaks plain http where https was requested.
 func TestNotTLS(t *testing.T) {
 	url := server(t, endpoint(t, nil))
 	results := openURL(t, newGate(t, Options{}), "https"+url[len("http"):]).Test(t.Context())
@@ -233,7 +233,7 @@ func TestTestConnectionStep(t *testing.T) {
 	}
 }
 
-// What the service sends, and what never changes on the way.
+// The service's requests, and their invariants.
 func TestRequest(t *testing.T) {
 	var got *http.Request
 	answer := endpoint(t, map[string]string{"test_connection": healthy})

@@ -15,10 +15,10 @@ import (
 )
 
 // HookClient gives the client for a read-back hook: its name is resolved, its
-// certificate verified and its address dialled as those of destinations, and
-// plain http is for loopback unless Options.AllowPlainHTTP. problem says why the
-// address must not be called. The calls are not marked as the service's own: who may
-// use the control API has chosen the address, which mostly is a control endpoint.
+// certificate verified and its address dialled as those of destinations, and plain
+// http is for loopback unless Options.AllowPlainHTTP. problem is why the address
+// must not be called. The calls are not marked as the service's own: who may use the
+// control API has chosen the address, which mostly is a control endpoint.
 func (g *Gate) HookClient(address string) (client *http.Client, problem string) {
 	if _, problem = checkURL(address, g.options.AllowPlainHTTP); problem != "" {
 		return nil, problem
@@ -33,7 +33,7 @@ type Lister interface {
 	// EachStored hands all records of an object to fn, in any order. Cells of a CSV
 	// file are strings. Errors of fn come back as they are.
 	EachStored(object string, fn func(fields map[string]json.RawMessage) error) error
-	// Texts tells that everything is stored as text, without types.
+	// Texts reports whether everything is stored as text, without types.
 	Texts() bool
 }
 

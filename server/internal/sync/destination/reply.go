@@ -19,15 +19,15 @@ const (
 	maxFields  = 5000 // per object
 	// maxDescribed bounds the bytes that all fields of all objects take, roughly.
 	maxDescribed = 16 << 20
-	fieldSize    = 160 // beside its texts
+	fieldSize    = 160 // besides its texts
 	// maxMembers bounds the members of one object of a planning reply.
 	maxMembers = 1000
 )
 
-// described is what two calls that are made at once tell about one object.
+// described is the result of two concurrent calls about one object.
 type described struct{ fields, operations wireObject }
 
-// describe takes over what the calls about the object told.
+// describe takes over the results of the calls about the object.
 func (o *wireObject) describe(d *described) {
 	o.fields, o.operations = d.fields.fields, d.operations.operations
 	o.deviations = append(append(o.deviations, d.fields.deviations...), d.operations.deviations...)
@@ -35,7 +35,7 @@ func (o *wireObject) describe(d *described) {
 
 // The decoders below take replies of planning calls apart member by member, so
 // that a missing key is noticed and names keep their case. problem is "" or
-// says what is wrong; it quotes names, which the caller cleans.
+// what is wrong; it quotes names, which the caller cleans.
 
 // decodeObjects reads the result of list_objects. Without the right keys the
 // call has failed as a whole (spec 7.2.1).
@@ -86,7 +86,7 @@ func (o *wireObject) deviate(format string, args ...any) {
 	o.deviations = append(o.deviations, fmt.Sprintf(format, args...))
 }
 
-// why says why the object cannot be written to; nil when nothing is wrong.
+// why returns why the object cannot be written to; nil when nothing is wrong.
 func (o *wireObject) why() *string {
 	if len(o.deviations) == 0 {
 		return nil

@@ -45,8 +45,8 @@ const surplus = 100
 // than it has bytes.
 func mostResults(records int) int { return 2*records + surplus }
 
-// detached copies identifiers out of a large reply, so that its memory can go. What
-// is longer than any record of the batch names none of them.
+// detached copies identifiers out of a large reply, so that its memory can go. An
+// identifier longer than any record of the batch names none of them.
 func detached(results []rpc.RecordResult, records [][]byte) {
 	longest := 0
 	for _, record := range records {

@@ -69,8 +69,8 @@ func TestLargeRepliesTakeTurns(t *testing.T) {
 	large.Release(largeReplies)
 }
 
-// TestBodiesOfCallsKeepNothingElse: what a journal keeps of a call must not hold all of
-// a long reply by a part of it.
+// TestBodiesOfCallsKeepNothingElse: the journal's part of a reply must not keep all of
+// a long reply in memory.
 func TestBodiesOfCallsKeepNothingElse(t *testing.T) {
 	body := append(bytes.Repeat([]byte(" "), 1<<20), `{"a":1}`...)
 	var x Exchange
@@ -78,8 +78,8 @@ func TestBodiesOfCallsKeepNothingElse(t *testing.T) {
 	require.LessOrEqual(t, cap(x.result), 64)
 }
 
-// TestBodies: an exchange keeps what was sent and answered, without the token
-// that an endpoint has put into its answer, and not what is too large.
+// TestBodies: an exchange keeps request and answer, without the token that an
+// endpoint has put into its answer, and without bodies that are too large.
 func TestBodies(t *testing.T) {
 	const token = "a-token-that-nobody-may-see"
 	answer := endpoint(t, map[string]string{rpc.MethodSyncBatch: `"result":{"record_results":[{"identifier":"a","success":false,"error_message":"called with ` + token + `"}]}`})

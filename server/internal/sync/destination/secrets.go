@@ -15,7 +15,7 @@ const (
 )
 
 // redactor takes the secrets of one connection out of texts that its destination wrote
-// or that quote what was sent to it.
+// or that quote requests to it.
 type redactor struct{ *foreign.Redactor }
 
 func newRedactor(secrets []string) *redactor {

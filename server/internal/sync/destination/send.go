@@ -19,7 +19,7 @@ import (
 // and without any limit of speed. It is safe for parallel use. Errors of calls
 // are *CallError.
 type Sender interface {
-	// Speed asks how fast and how parallel one sync may send.
+	// Speed queries how fast and how parallel one sync may send.
 	Speed(ctx context.Context) (Speed, error)
 	// Send writes one batch. records are JSON objects with the members that the
 	// plan names; they are copied as they are. A reply without an error has one
@@ -39,7 +39,7 @@ type Speed struct {
 
 // Reply is the answer to one batch.
 type Reply struct {
-	// Results stand in the order of the reply. Messages are cleaned of secrets.
+	// Results are in the order of the reply. Messages are cleaned of secrets.
 	Results []rpc.RecordResult
 	// RateLimit is X-RateLimit-Limit in requests per second (spec 8); 0 without
 	// one that can be used.
@@ -68,9 +68,9 @@ func (g *Gate) Sender(id int64, typ string, credentials Credentials) (Sender, er
 	return nil, fmt.Errorf("open destination %d: nothing can be sent to type %s", id, foreign.Clip(typ, 64))
 }
 
-// HiddenIdentifier names the field by which an object tells records apart where
-// no mapping does, and which clients never see; "" where there is none. Records
-// of local_files carry it beside their columns: it is not written into the file.
+// HiddenIdentifier names the field that identifies an object's records where no
+// mapping does, and which clients never see; "" where there is none. Records of
+// local_files carry it besides their columns: it is not written into the file.
 func (g *Gate) HiddenIdentifier(typ, object string) string {
 	if o := g.emulatedObject(typ, object); o != nil {
 		return o.HiddenIdentifier
@@ -130,7 +130,7 @@ func readSpeed(result json.RawMessage) (speed rpc.Speed, problem string) {
 // bodies are buffers of params; the client copies them into its request.
 var bodies = sync.Pool{New: func() any { return new([]byte) }}
 
-// largestKept bounds the memory that lies in the pool.
+// largestKept bounds the memory in the pool.
 const largestKept = 4 << 20
 
 // Send calls sync_batch.

@@ -51,7 +51,7 @@ func unswappable(why string) *CallError {
 	return &CallError{Method: rpc.MethodSyncBatch, Outcome: OutcomeRPCError, Message: "the object cannot be replaced as a whole: " + why}
 }
 
-// emulatedSwap remembers what was sent, as hashes.
+// emulatedSwap remembers the sent identifiers, as hashes.
 type emulatedSwap struct {
 	sender *emulatedSender
 	plan   *Plan
@@ -60,7 +60,7 @@ type emulatedSwap struct {
 	sent keySet
 }
 
-// hashOf stands for an identifier, whatever escapes its text has.
+// hashOf represents an identifier, whatever escapes its text has.
 func hashOf(raw []byte) (hash keyHash) {
 	if text, err := rawjson.StringText(raw); err == nil {
 		raw = rawjson.AppendString(nil, text)
@@ -90,11 +90,11 @@ func (w *emulatedSwap) Send(ctx context.Context, plan *Plan, records [][]byte) (
 // swapPage is how many records are listed and deleted at once.
 const swapPage = 500
 
-// Commit deletes what was not sent. After an error it can be called again.
+// Commit deletes the records that were not sent. After an error it can be called again.
 func (w *emulatedSwap) Commit(ctx context.Context) error {
 	remove := w.plan.With(rpc.OperationDelete)
 	lead := append(rawjson.AppendString([]byte{'{'}, w.plan.identifier), ':')
-	// What is gone is collected first: pages would shift under deletes.
+	// Records to delete are collected first: pages would shift under deletes.
 	var gone [][]byte
 	err := w.sender.eachRecord(w.plan.Object.APIName, func(_ int64, fields map[string]json.RawMessage) {
 		raw, has := fields[w.plan.identifier]
@@ -141,5 +141,5 @@ func (w *emulatedSwap) remove(ctx context.Context, plan *Plan, records [][]byte)
 	return nil
 }
 
-// Abort leaves what was sent: nothing else was touched.
+// Abort leaves the sent records: nothing else was touched.
 func (w *emulatedSwap) Abort() error { return nil }

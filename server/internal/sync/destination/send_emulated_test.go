@@ -83,7 +83,7 @@ func sendAll(t *testing.T, s batchSender, plan *Plan, records ...string) map[str
 	return verdicts
 }
 
-// A replacement takes away what was not sent, whoever made it, and keeps what
+// A replacement removes all records that were not sent, whoever made them, and keeps those that
 // the store refuses to change (spec 2.6, upload_and_swap).
 func TestEmulatedSwap(t *testing.T) {
 	s, read := emulatedSalesforce(t)

@@ -14,9 +14,9 @@ import (
 	"github.com/destkit/destkit/internal/rawjson"
 )
 
-// Handling is what an application does with a mapped value beside storing it. The
-// custom destination protocol has no word for any of it, so it
-// is done for emulated types only, before their store is called.
+// Handling is what an application does with a mapped value besides storing it.
+// The custom destination protocol has no word for any of it, so it is done for
+// emulated types only, before their store is called.
 type Handling struct {
 	// Preserve keeps the value that the record has, if it has one.
 	Preserve bool
@@ -26,7 +26,7 @@ type Handling struct {
 	LookupObject, LookupField string
 }
 
-// none tells a value that is stored as it comes.
+// none reports whether a value is stored as it comes.
 func (h Handling) none() bool { return h == Handling{} }
 
 // Handle is the plan with a handling of some of its fields, by name.
@@ -83,7 +83,7 @@ func (s *emulatedSender) eachRecord(object string, fn func(id int64, fields map[
 	}
 }
 
-// valueOf stands for a value whether it is a number or its text.
+// valueOf represents a value whether it is a number or its text.
 func valueOf(raw []byte) keyHash {
 	if text, err := rawjson.StringText(raw); err == nil {
 		return hashOf(rawjson.AppendString(nil, text))
@@ -182,9 +182,9 @@ func (s *emulatedSender) sendHandled(ctx context.Context, plan *Plan, records []
 	if len(ready) == 0 {
 		return Reply{Results: refused}, nil
 	}
-	// Records are prepared anew for each attempt.
+	// Records are prepared for each attempt.
 	reply, err := s.callSender.Send(once(ctx), plan, plan.stamped(ready))
-	if err != nil { // it is unknown what was written: it is read anew
+	if err != nil { // it is unknown what was written: it is read again
 		s.seen.records = nil
 		return reply, err
 	}
@@ -198,7 +198,7 @@ func (s *emulatedSender) sendHandled(ctx context.Context, plan *Plan, records []
 	return reply, nil
 }
 
-// prepare writes one record anew. kept are the values of the handled fields
+// prepare rewrites one record. kept are the values of the handled fields
 // that the destination has afterwards; problem refuses the record.
 func (s *emulatedSender) prepare(plan *Plan, record codec.RawRecord, before map[string]json.RawMessage) (out []byte, kept map[string]json.RawMessage, problem string, err error) {
 	out, kept = append(out, '{'), map[string]json.RawMessage{}
@@ -234,7 +234,7 @@ func (s *emulatedSender) prepare(plan *Plan, record codec.RawRecord, before map[
 	return append(out, '}'), kept, "", nil
 }
 
-// refer gives the id that a value stands for, in the type of the field.
+// refer returns the id that a value refers to, in the type of the field.
 func (s *emulatedSender) refer(plan *Plan, name string, h Handling, raw []byte) (id []byte, problem string, err error) {
 	ids, err := s.lookup(h, raw)
 	switch {

@@ -20,9 +20,9 @@ type Plan struct {
 	settings   catalogue.Settings
 }
 
-// NewPlan prepares a sync plan. order names the fields of the schema
-// as they stand in the records; the others follow by name. The schema must not
-// be changed afterwards.
+// NewPlan prepares a sync plan. order names the fields of the schema in the
+// order of the records; the others follow by name. The schema must not be
+// changed afterwards.
 func NewPlan(plan rpc.SyncPlan, order []string) *Plan {
 	p := &Plan{SyncPlan: plan}
 	for _, name := range order {
@@ -92,8 +92,8 @@ func (p *Plan) appendParams(dst []byte, records [][]byte) []byte {
 	return append(dst, ']', '}')
 }
 
-// WireField is a field as it stands in the schema of a sync plan: the eight
-// keys of list_fields, as far as api.DestinationField keeps them.
+// WireField is a field in the schema of a sync plan: the eight keys of
+// list_fields, as far as api.DestinationField keeps them.
 func WireField(f api.DestinationField) rpc.Field {
 	return rpc.Field{
 		APIName: f.FullName, Label: f.Label, Type: f.Type, Array: f.Array, Required: f.RequiredForMapping,

@@ -5,8 +5,8 @@ import "context"
 // Swapper is a Sender whose objects can be replaced as a whole, for
 // mirror_strategy upload_and_swap (spec 2.6): local_files and emulated types.
 type Swapper interface {
-	// Swap begins a replacement of the plan's object, from nothing: what an
-	// earlier one left behind is dropped.
+	// Swap begins a replacement of the plan's object, from nothing:
+	// leftovers of an earlier one are dropped.
 	Swap(ctx context.Context, plan *Plan) (Swap, error)
 }
 

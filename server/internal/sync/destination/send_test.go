@@ -62,7 +62,7 @@ func TestPlanParams(t *testing.T) {
 	require.Equal(t, f, WireField(describeField(f, []string{rpc.OperationUpdate})))
 }
 
-// A real simulator over HTTP: what is acknowledged is stored, as it was sent.
+// A real simulator over HTTP: acknowledged records are stored, as sent.
 func TestSendToSimulator(t *testing.T) {
 	sim := simulator(t, destsim.Config{
 		Token: "very-secret-9", RateLimit: 4242, Speed: rpc.Speed{MaximumBatchSize: 7, MaximumParallelBatches: 99, MaximumRecordsPerSecond: 500},
@@ -100,7 +100,7 @@ func TestSendToSimulator(t *testing.T) {
 	require.Positive(t, seen[1].Sent)
 	require.Equal(t, []string{"4242"}, seen[1].Header["X-Ratelimit-Limit"])
 
-	// Many senders at once share what is pooled.
+	// Many senders at once share the pools.
 	var wg sync.WaitGroup
 	for worker := range 8 {
 		wg.Go(func() {
@@ -116,8 +116,8 @@ func TestSendToSimulator(t *testing.T) {
 	wg.Wait()
 }
 
-// What a result of sync_batch or get_sync_speed may look like, and what becomes
-// of it (spec 7.2.1, 7.2.4).
+// Forms of results of sync_batch and get_sync_speed, and their handling (spec
+// 7.2.1, 7.2.4).
 func TestSendResults(t *testing.T) {
 	cases := []struct {
 		name, answer string

@@ -177,7 +177,7 @@ func failure(results api.TestResults) string {
 	return ""
 }
 
-// silentListener accepts connections and never says a word until hold is
+// silentListener accepts connections and sends nothing until hold is
 // closed.
 func silentListener(t testing.TB, hold <-chan struct{}) (port string) {
 	t.Helper()

@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 )
 
-// wire is a network connection of a gate. It tells when the first bytes of a request
-// have been written, and gives its descriptor back when it is closed.
+// wire is a network connection of a gate. It reports when the first bytes of a
+// request have been written, and gives its descriptor back when it is closed.
 type wire struct {
 	net.Conn
 	release func()
@@ -48,11 +48,10 @@ func wireOf(conn net.Conn) *wire {
 }
 
 // AtFirstByte is the context of one request: written runs right after its first byte is
-// written. net/http writes into a buffer first: its own word for
-// written headers comes before anything is sent, and a process that stands still in
-// between would be believed to have sent in a second that is over. Without a network
-// connection that word has to do, and where a request is sent again on another
-// connection, written runs again.
+// written. net/http writes into a buffer first: its own word for written headers comes
+// before anything is sent, and a process paused in between would count as sending in a
+// past second. Without a network connection that has to do, and where a request is sent
+// again on another connection, written runs again.
 func AtFirstByte(ctx context.Context, written func()) context.Context {
 	var known atomic.Bool
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{

@@ -16,7 +16,7 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
-// TestWrittenAfterTheFirstByte: what waits for a write runs once, after it, however long
+// TestWrittenAfterTheFirstByte: a callback for a write runs once, after it, however long
 // that takes.
 func TestWrittenAfterTheFirstByte(t *testing.T) {
 	near, far := net.Pipe()

@@ -18,11 +18,11 @@ const (
 	chunks = 4
 )
 
-// ahead reads rows in a goroutine of its own, a little before they are wanted:
-// a source and the mapping of its rows take about the same time.
+// ahead reads rows in its own goroutine, a little before they are wanted: a
+// source and the mapping of its rows take about the same time.
 type ahead struct {
 	rows   source.Rows
-	widen  func() error // asked before wide rows are handed on; may be nil
+	widen  func() error // called before wide rows are passed on; may be nil
 	cancel context.CancelFunc
 	full   chan *chunk // closed at the end of the reading
 	empty  chan *chunk
@@ -36,10 +36,10 @@ type chunk struct {
 	buf  []byte
 	ends []int // of the cells
 	rows int
-	err  error // what followed the rows
+	err  error // the end of the rows
 }
 
-// readAhead takes rows over; cancel ends what they wait for.
+// readAhead takes rows over; cancel ends their waits.
 func readAhead(rows source.Rows, width int, widen func() error, cancel context.CancelFunc) *ahead {
 	a := &ahead{
 		rows: rows, widen: widen, cancel: cancel, cells: make([][]byte, width),
@@ -120,7 +120,7 @@ func wide(row [][]byte) bool {
 	return size > rowsort.WideRow
 }
 
-// errEnded: rows are asked for after their end.
+// errEnded: rows are requested after their end.
 var errEnded = errors.New("the rows have ended")
 
 var _ source.Rows = (*ahead)(nil)

@@ -8,9 +8,8 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/destination"
 )
 
-// Backoff says how often and how long after one another things are tried. Zero
-// fields take the defaults in brackets. All waits are times of the injected
-// clock.
+// Backoff sets the number of attempts and the waits between them. Zero fields
+// take the defaults in brackets. All waits are times of the injected clock.
 type Backoff struct {
 	First time.Duration // before the second try (1 s); doubled from try to try
 	Most  time.Duration // the longest wait (60 s), of a Retry-After too
@@ -57,8 +56,8 @@ func (b Backoff) retryAfter(err error, now time.Time) (d time.Duration, ok bool)
 	return min(d, b.Most), ok
 }
 
-// throttled is how long a connection rests after a 429: what the destination
-// asks for, or the backoff of the try where it does not say or says nonsense.
+// throttled is how long a connection rests after a 429: its Retry-After, or
+// the backoff of the attempt where that is missing or invalid.
 func (b Backoff) throttled(err error, now time.Time, try int, chance func() float64) time.Duration {
 	if d, ok := b.retryAfter(err, now); ok {
 		return max(d, b.First/16)

@@ -9,7 +9,7 @@ import (
 
 const (
 	// batchMemory bounds the bytes of all batches on their way, whatever sizes
-	// a destination asks for; a batch holds one record at least.
+	// a destination requests; a batch holds one record at least.
 	batchMemory = 32 << 20
 	// largestBatch bounds the bytes of one batch.
 	largestBatch = 4 << 20
@@ -77,7 +77,7 @@ func (p *packer) add(it item) error {
 	return p.flush()
 }
 
-// flush sends what is there.
+// flush sends the pending records.
 func (p *packer) flush() error {
 	if p.open == nil {
 		return nil

@@ -13,7 +13,7 @@ import (
 // InDoubt is the message of a record that was sent and not answered.
 const InDoubt = "sent, and not answered"
 
-// notes are what must be the same for the keys of a state to mean anything.
+// notes must match for the keys of a state to be valid.
 type notes struct {
 	Connection int64  `json:"connection"`
 	Object     string `json:"object"`
@@ -23,8 +23,8 @@ type notes struct {
 	Events     bool   `json:"events,omitempty"` // the keys are positions
 }
 
-// booking is the ledger's side of a run: the state as it was, the log of what is sent
-// and acknowledged, and what the state is told at the end.
+// booking is the ledger's side of a run: the state as it was, the log of sent and
+// acknowledged records, and the input of the state at the end.
 type booking struct {
 	*terms
 	progress *progress
@@ -35,7 +35,7 @@ type booking struct {
 	full     bool        // every row is sent
 	reason   string      // … why
 	resumed  bool        // part of the log is older than this pass over the source
-	skipping bool        // what is there is taken as sent
+	skipping bool        // existing rows are taken as sent
 	kept     bool        // the state has the row of every key
 	merged   bool        // … and the log of the run
 }
@@ -68,8 +68,8 @@ func (t *terms) notes() notes {
 }
 
 // begin opens the log of the run and decides whether every row has to be sent.
-// What an interrupted run of the same number has acknowledged goes into the
-// state first, so that the comparison sees it.
+// Acknowledgements of an interrupted run of the same number go into the state
+// first, so that the comparison sees it.
 func (bk *booking) begin() error {
 	bk.ledger = bk.options.Ledger.Sync(bk.job.Sync)
 	bk.ledger.Expect(bk.job.Merged)
@@ -147,7 +147,7 @@ func (bk *booking) openLog() error {
 	if err != nil {
 		return failed(CodeState, err, "read the state of the sync: %v", err)
 	}
-	if len(now.Notes) == 0 { // by them a state that is lost can be made anew from this log
+	if len(now.Notes) == 0 { // from them a lost state can be rebuilt with this log
 		now.Notes = bk.keptNotes()
 	}
 	log, err := bk.ledger.Begin(bk.job.Run, now)
@@ -167,7 +167,7 @@ func (bk *booking) openLog() error {
 }
 
 // forget drops a state whose keys are those of another identifier or another
-// object: a mirror would delete what they happen to name there.
+// object: a mirror would delete the records that they happen to name there.
 func (bk *booking) forget() error {
 	if bk.operation.changed && !bk.full {
 		bk.full, bk.reason = true, "the identifier or the destination object has changed"
@@ -202,17 +202,17 @@ func (bk *booking) decideFull() {
 	}
 }
 
-// skips tells that this run takes what is there as sent: the first one of an
-// append sync with skip_current_records (spec 2.6). It stays the first until one
-// has come to its end, also where the ledger has lost it.
+// skips reports whether this run takes existing records as sent: the first one
+// of an append sync with skip_current_records (spec 2.6). It stays the first
+// until one has completed, also where the ledger has lost it.
 func (bk *booking) skips() bool {
 	h := bk.job.Config.HistoricalSyncOperation
 	return bk.job.Config.Operation == api.OperationAppend && h != nil && *h == api.HistorySkip &&
 		bk.before.Mapping == (ledger.Fingerprint{}) && (!bk.before.Damaged || !bk.job.Completed) && (bk.stream == nil || !bk.stream.begun)
 }
 
-// bookInvalid writes down what was not sent: the samples as records, the others
-// as a number.
+// bookInvalid logs the rows that were not sent: the samples as records, the
+// others as a number.
 func (bk *booking) bookInvalid(invalids int64, samples []Sample) error {
 	if invalids == 0 || bk.dry != nil {
 		return nil
@@ -234,7 +234,7 @@ func (bk *booking) bookInvalid(invalids int64, samples []Sample) error {
 	return nil
 }
 
-// OperationSkip stands in the log for records that were taken as sent
+// OperationSkip marks records in the log that were taken as sent
 // (historical_sync_operation skip_current_records, spec 2.6).
 const OperationSkip = "skip"
 
@@ -246,7 +246,7 @@ func (bk *booking) skipper() *packer {
 	}}
 }
 
-// restart merges what was acknowledged so far into the state and goes on with
+// restart merges the acknowledgements so far into the state and goes on with
 // the same log.
 func (bk *booking) restart() error {
 	bk.resumed = bk.resumed || bk.log.Resumed()
@@ -289,15 +289,15 @@ func (d *delivery) promise(items []item) error {
 	return nil
 }
 
-// meta is what the state says of itself after a run that did not reach its end.
+// meta is the state's metadata after a run that did not reach its end.
 func (bk *booking) meta() ledger.Meta {
 	m := bk.before
 	m.Notes = bk.keptNotes()
 	return m
 }
 
-// finish merges what was acknowledged into the state, whatever became of the
-// run. Only a run that came to its end may say that the state is whole.
+// finish merges the acknowledgements into the state, whatever the outcome.
+// Only a completed run may mark the state as whole.
 func (bk *booking) finish(cause error) error {
 	if cause == nil {
 		bk.kept = bk.rows

@@ -11,7 +11,7 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/mapping"
 )
 
-// Duplicate is the reason of a record whose identifier stands more than once in the
+// Duplicate is the reason of a record whose identifier occurs more than once in the
 // source.
 const Duplicate = "the primary identifier stands more than once in the source"
 
@@ -43,15 +43,15 @@ type comparison struct {
 	samples  []Sample
 	record   []byte
 	removals spool            // keys that are to be deleted
-	sink     func(item) error // what has to be sent
+	sink     func(item) error // gets the rows to send
 	anew     bool             // a table that is replaced has nothing yet
 }
 
-// publish hands what was counted to the reports.
+// publish passes the counts to the reports.
 func (c *comparison) publish() { c.progress.show(c.tally) }
 
-// compare merges rows and state in the order of their keys and hands what has
-// to be sent to the sink. Both streams are read once, so memory does not grow.
+// compare merges rows and state in the order of their keys and passes the rows
+// to send to the sink. Both streams are read once, so memory does not grow.
 func (c *comparison) compare(ctx context.Context, rows *group, before State) error {
 	row, rowErr := rows.next()
 	old, oldErr := before.Next()
@@ -155,7 +155,7 @@ func Fingerprint(p *mapping.Plan, record, mark []byte) ledger.Fingerprint {
 	return fingerprint(p, record, mark != nil, stampOf(t))
 }
 
-// put hands on what has to be sent; old is what the state has of it.
+// put passes on a row to send; old is its entry in the state.
 func (c *comparison) put(it item, old *ledger.Entry) error {
 	if c.dry != nil {
 		c.writes(it, old)
@@ -164,9 +164,9 @@ func (c *comparison) put(it item, old *ledger.Entry) error {
 	return c.sink(it)
 }
 
-// delivered tells that this run has sent exactly this already, before it was
-// interrupted: where every row is sent, the state alone does not say so. A table
-// that is replaced begins anew.
+// delivered reports whether this run has sent exactly this already, before it
+// was interrupted: where every row is sent, the state alone does not show it. A
+// replaced table starts again.
 func (c *comparison) delivered(key []byte, print ledger.Fingerprint) bool {
 	if !c.booking.resumed || c.anew || !c.booking.full && !c.operation.all {
 		return false
@@ -198,9 +198,8 @@ func (c *comparison) gone(old *ledger.Entry) error {
 	return c.removals.add(it)
 }
 
-// lacksRow tells of a key whose row is wanted for a later delete record and was
-// never kept. It is sent again: what the state holds must be what was
-// acknowledged.
+// lacksRow reports a key whose row is needed for a later delete record and was
+// never kept. It is sent again: the state must hold what was acknowledged.
 func (c *comparison) lacksRow(old *ledger.Entry) bool {
 	return c.rows && old != nil && old.Row == nil
 }

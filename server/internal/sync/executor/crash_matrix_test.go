@@ -143,7 +143,7 @@ func (c crashRow) begin(t *testing.T, skipping bool) *scene {
 	require.Equal(t, api.RunCompleted, o.Status, "%+v", o)
 	s.judge(o, task)
 	s.run++
-	// 40 records change, 20 go, and what is new is enough for several batches.
+	// 40 records change, 20 go, and the new ones fill several batches.
 	s.rows = append(numberedRows(1, 80, func(id int) int {
 		if id <= 40 {
 			return 50
@@ -156,7 +156,7 @@ func (c crashRow) begin(t *testing.T, skipping bool) *scene {
 	return s
 }
 
-// plant gives the destination records, through a sync of its own.
+// plant gives the destination records, through a separate sync.
 func (s *scene) plant() {
 	opened, err := ledger.Open(ledger.Options{})
 	require.NoError(s.t, err)
@@ -184,8 +184,8 @@ func (s *scene) content() contents {
 	return simContent(s.t, s.sim, person, matrixPairs)
 }
 
-// judge compares a run that came to its end with the model: what is stored, and
-// every counter.
+// judge compares a run that came to its end with the model: the stored records,
+// and every counter.
 func (s *scene) judge(o Outcome, t *task) {
 	s.t.Helper()
 	want := s.applied(matrixPairs, s.was, t, s.model.keys, s.model.swapped)
@@ -343,8 +343,8 @@ func (s *scene) die(c crashCell) bool {
 	return true
 }
 
-// turn changes the source while the process is dead: what it had in its hands
-// goes back to what it was, some of it goes, and more comes.
+// turn changes the source while the process is dead: rows in flight get their
+// old values, some are removed, and others are added.
 func (s *scene) turn() {
 	var rows []row
 	for _, r := range s.rows {
@@ -361,7 +361,7 @@ func (s *scene) turn() {
 }
 
 // turned judges a run that went on with another source: every valid row has
-// arrived, and what is stored beside comes from one of the sources.
+// arrived, and everything else stored comes from one of the sources.
 func (s *scene) turned(o Outcome, first *task) {
 	t := s.t
 	require.Equal(t, o.Processed, o.Updated+o.Failed, "%+v", o)

@@ -34,8 +34,8 @@ func (w *world) open(o ledger.Options) {
 }
 
 // killed makes the next run with the ledger in a folder. Its process dies at some passing
-// of a point: the process that follows finds the ledger as it was then. What the dead one
-// still does is done to a ledger that is not opened again.
+// of a point: the process that follows finds the ledger as it was then. The dead one goes
+// on with a ledger that is not opened again.
 func (w *world) killed(dir, point string, at int) {
 	w.t.Helper()
 	ctx, stop := context.WithCancelCause(w.t.Context())

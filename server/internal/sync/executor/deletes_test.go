@@ -30,8 +30,8 @@ func mirrored(t *testing.T, how string) (*world, *[]string) {
 
 const whole = "full"
 
-// TestWholeDeletes: with delete_records full a delete carries what was sent last
-// of the key, through updates, refusals and runs without changes.
+// TestWholeDeletes: with delete_records full a delete carries the last sent
+// record of the key, through updates, refusals and runs without changes.
 func TestWholeDeletes(t *testing.T) {
 	w, sent := mirrored(t, whole)
 	w.fill(1, 12)
@@ -49,7 +49,7 @@ func TestWholeDeletes(t *testing.T) {
 	require.ElementsMatch(t, *sent, foreseen)
 	require.Equal(t, [8]int64{9, 0, 3, 0, 3, 3, 0, 0}, counts(o))
 	require.False(t, o.FullSync)
-	// Of 3 the change was refused, so the destination has what it took before.
+	// Of 3 the change was refused, so the destination has its old value.
 	require.ElementsMatch(t, []string{
 		`{"id":1,"name":"name 1","level":1}`, `{"id":2,"name":"name 2","level":90}`, `{"id":3,"name":"name 3","level":3}`,
 	}, *sent)
@@ -85,7 +85,7 @@ func TestWholeDeletesSwitchedOn(t *testing.T) {
 	require.Contains(t, o.FullReason, "whole row")
 	require.Equal(t, []string{`{"id":1}`}, *sent)
 	require.Zero(t, w.sync().Processed, "once is enough")
-	// Off and on again: what was acknowledged without its row is sent again.
+	// Off and on again: records acknowledged without their rows are sent again.
 	w.config.AdvancedConfiguration = nil
 	w.sql("UPDATE people SET level = 50 WHERE id = 2")
 	require.EqualValues(t, 1, w.sync().Updated)
@@ -110,7 +110,7 @@ func TestWholeDeletesOfAnotherMapping(t *testing.T) {
 	require.Equal(t, []string{`{"id":3,"name":"name 3"}`}, *sent)
 }
 
-// TestWholeDeletesAfterAKill: what was on its way when the process died is
+// TestWholeDeletesAfterAKill: a record on its way when the process died is
 // deleted with the row that was sent, acknowledged or not.
 func TestWholeDeletesAfterAKill(t *testing.T) {
 	for _, point := range deathPoints() {

@@ -25,7 +25,7 @@ type scratch struct {
 	verdicts []verdict
 	records  [][]byte
 	log      []ledger.Record
-	calls    []string // ids of those that were made for what is recorded next
+	calls    []string // ids of the calls for the next recorded verdicts
 }
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
@@ -52,7 +52,7 @@ func (s *sending) deliver(ctx context.Context, p *phase, b *batch) {
 	var err error
 	n := int64(len(b.items))
 	s.traffic.started.Add(n) // before the log counts them
-	if p.round == 1 {        // later on the refusal stands in the log already
+	if p.round == 1 {        // later on the refusal is already in the log
 		err = d.promise(b.items)
 	}
 	if err == nil {
@@ -71,7 +71,7 @@ func (s *sending) deliver(ctx context.Context, p *phase, b *batch) {
 }
 
 // send is the hierarchy of spec 7.2.5 for one batch: again, then in halves down
-// to single records. What is refused as a single record is a refused record.
+// to single records. A batch of one that is refused is a refused record.
 func (d *delivery) send(ctx context.Context, items []item) error {
 	err := d.attempt(ctx, items)
 	var whole *wholeError
@@ -156,8 +156,8 @@ func (d *delivery) count(err error) {
 	}
 }
 
-// record writes the verdicts of one reply into the ledger, in one piece, and
-// keeps what was refused for the next round. Without verdicts all were refused.
+// record writes the verdicts of one reply into the ledger, in one piece, and keeps the refused
+// records for the next round. Without verdicts all were refused.
 func (d *delivery) record(items []item, verdicts []verdict, started time.Time) error {
 	s := d.by
 	d.log = d.log[:0]

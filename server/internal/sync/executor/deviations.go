@@ -13,7 +13,7 @@ import (
 // Deviations change how a run works, one broken rule each, so that a judge of
 // services can be judged. The zero value is the right behaviour.
 type Deviations struct {
-	// What an operation makes of the differences (spec 2.6, 4.2).
+	// Handling of differences by an operation (spec 2.6, 4.2).
 
 	UpsertsOnlyNew   bool // an upsert sync sends no changes
 	KeepsGone        bool // sync_updates_and_deletes sends no deletes in a run that has sent upserts
@@ -21,13 +21,13 @@ type Deviations struct {
 	SwapsDifferences bool // upload_and_swap sends the differences only
 	SendsUnchanged   bool // an upsert sync sends every record in every run
 
-	// What is read and compared.
+	// Reading and comparing.
 
 	SendsNull      bool // a row without an identifier is sent
-	SendsCopies    bool // an identifier that stands more than once is sent as often
-	DeletesInvalid bool // a mirror deletes what has become a duplicate
+	SendsCopies    bool // an identifier that occurs more than once is sent as often
+	DeletesInvalid bool // a mirror deletes rows that have become duplicates
 
-	// What becomes of failures (spec 7.2).
+	// Handling of failures (spec 7.2).
 
 	EndsOnRefusal     bool // a refused record ends the run
 	OneRound          bool // a refused record is not sent again in the run
@@ -40,7 +40,7 @@ type Deviations struct {
 	SpeedOnce         bool // get_sync_speed is not tried again
 	NoAnotherRun      bool // no run follows one that failed
 
-	// What is counted (spec 2.9).
+	// Counters (spec 2.9).
 
 	CountsRefusals     bool // each refusal of a record that is sent again, in runs without deletes
 	CountsFirstRefusal bool // a refusal, where all are accepted at last
@@ -78,12 +78,12 @@ func strategyOf(c *api.SyncConfig) string {
 	return *c.MirrorStrategy
 }
 
-// keeps tells that what is gone is not deleted.
+// keeps reports whether missing records are not deleted.
 func (d *Deviations) keeps(c *comparison) bool {
 	return d.KeepsGone && c.tally.updates > 0 && strategyOf(&c.job.Config) == api.MirrorDeletes
 }
 
-// again is what record keeps for the next round beside what was refused.
+// again is what record keeps for the next round besides refusals.
 func (d *Deviations) again(p *phase, items []item, verdicts []verdict) error {
 	if !d.RetriesNeighbours || p.refused == nil || !slices.Contains(verdicts, refused) {
 		return nil
@@ -98,13 +98,13 @@ func (d *Deviations) again(p *phase, items []item, verdicts []verdict) error {
 	return nil
 }
 
-// gives tells that a batch is left alone after its first failure.
+// gives reports whether a batch is left alone after its first failure.
 func (d *Deviations) gives(err error) bool {
 	var call *destination.CallError
 	return d.BatchesOnce && errors.As(err, &call) && call.Outcome == destination.OutcomeStatus
 }
 
-// miscount adds what has no place in the counters.
+// miscount adds wrong counts to the counters.
 func (d *Deviations) miscount(t *traffic, c *Counters) {
 	if d.CountsRefusals && c.SourceDeletes == 0 || d.CountsFirstRefusal && c.Failed == 0 {
 		extra := t.refusals.Load()

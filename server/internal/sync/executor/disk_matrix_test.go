@@ -70,7 +70,7 @@ func (d *disk) fault(what, _ string, n int) (int, error) {
 	return d.some(n), d.err
 }
 
-// onDisk makes the run of a scene with the ledger on a disk, in a process of its own.
+// onDisk makes the run of a scene with the ledger on a disk, in a separate process.
 func (s *scene) onDisk(d *disk) Outcome {
 	s.t.Helper()
 	o := ledger.Options{Dir: s.ledger}
@@ -81,7 +81,7 @@ func (s *scene) onDisk(d *disk) Outcome {
 	require.NoError(s.t, err)
 	ended, _, err := matrixRun(s.t.Context(), s.promise, s.to, opened, s.rows, s.run, nil)
 	require.NoError(s.t, err)
-	_ = opened.Close() // what a bad disk says of it was said by the run
+	_ = opened.Close() // the run has already reported a bad disk
 	if ended.Merged {
 		s.to.Merged = s.run
 	}
@@ -112,7 +112,7 @@ var (
 
 func diskCells(t *testing.T) (cells []diskCell) {
 	for _, c := range crashRows() {
-		// What is appended to a file and sent again is there twice: a full sync is, after
+		// A row that is appended to a file and sent again is there twice: a full sync is, after
 		// acknowledgements were lost, and so is a batch that was never answered for.
 		if c.inFile && c.once() {
 			continue
@@ -295,7 +295,7 @@ func (c diskCell) harms(t *testing.T, folder, earlier string) {
 }
 
 // TestLogOfAnInterruptedRunIsGone: a run that has sent something and finds no log of it
-// is a full sync, and says so; one that had sent nothing is not.
+// is a full sync, and reports it; one that had sent nothing is not.
 func TestLogOfAnInterruptedRunIsGone(t *testing.T) {
 	row := crashRows()[slices.IndexFunc(crashRows(), func(c crashRow) bool { return c.strategy == api.MirrorDeletes })]
 	s := row.begin(t, false)

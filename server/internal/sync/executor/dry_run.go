@@ -15,7 +15,7 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/ledger"
 )
 
-// What a run would do with one record.
+// Actions of a run on one record.
 const (
 	ActionCreate = "create" // the destination has acknowledged nothing of it yet
 	ActionChange = "change" // … or something else, or the operation is update
@@ -51,7 +51,7 @@ type DryRun struct {
 	// Reasons count the rows that are refused, the most frequent reason first. Doubts
 	// count records that would be sent and that the destination has cause to refuse.
 	Reasons, Doubts []Reason
-	// Samples are the first records of each action, at most as many as were asked for.
+	// Samples are the first records of each action, at most as many as requested.
 	Samples []DryRecord
 }
 
@@ -65,8 +65,8 @@ type Reason struct {
 type DryRecord struct {
 	Action     string
 	Identifier []byte // JSON text; nil where the row has none
-	// Operation is that of the batch, and Record what it would carry: JSON text, nil
-	// where nothing is sent, or where Bytes were too many to be kept.
+	// Operation is that of the batch, and Record its record: JSON text, nil where
+	// nothing is sent, or where Bytes were too many to be kept.
 	Operation string
 	Record    []byte
 	Bytes     int
@@ -78,9 +78,9 @@ type DryRecord struct {
 // it there before it compares, which a dry run must not.
 var ErrUnsettled = errors.New("the log of an earlier run is not in the state yet; the next run puts it there")
 
-// DryRun tells what Run would do with a job, with at most so many samples of each
-// action. Job.Run need not be the number of a run: templates see it. The error says
-// why it cannot be told; that the run would fail is no error.
+// DryRun reports what Run would do with a job, with at most so many samples of each
+// action. Job.Run need not be the number of a run: templates see it. The error is
+// why that is unknown; that the run would fail is no error.
 func (e *Executor) DryRun(ctx context.Context, job Job, most int) (*DryRun, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -129,7 +129,7 @@ func (r *run) rehearse(ctx context.Context) error {
 	return r.comparison.emptied()
 }
 
-// rehearsed puts together what was found.
+// rehearsed assembles the result.
 func (r *run) rehearsed(failure *Failure) *DryRun {
 	r.comparison.publish()
 	d := &DryRun{
@@ -195,7 +195,7 @@ func (c *comparison) writes(it item, old *ledger.Entry) {
 	c.dry.note(one, it.key, it.record)
 }
 
-// doubt says why a destination may refuse a record; "" it has no cause that is known.
+// doubt returns why a destination may refuse a record; "": no known reason.
 func (d *dryRun) doubt(record []byte) string {
 	if len(d.required) == 0 {
 		return ""
@@ -226,7 +226,7 @@ func (t *terms) actionOf(print ledger.Fingerprint, old *ledger.Entry) string {
 }
 
 // deletes notes a record that a run would delete. A table that is replaced as a whole
-// is left without it, and no record says so.
+// is left without it, and no record shows it.
 func (c *comparison) deletes(it item) {
 	one := DryRecord{Action: ActionDelete, Operation: rpc.OperationDelete, Rows: 1}
 	if _, whole := c.swapper(); whole {
@@ -261,7 +261,7 @@ func (d *dryRun) refuse(reason string, rows int64) {
 	d.reasons[reason] += rows
 }
 
-// packer drops what it gets: a dry run sends nothing, whatever asks it to.
+// packer drops its records: a dry run sends nothing, whatever the caller.
 func (d *dryRun) packer() *packer {
 	return &packer{records: bookRecords, bytes: largestBatch, send: func(*batch) error { return nil }}
 }

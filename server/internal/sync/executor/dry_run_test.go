@@ -18,8 +18,8 @@ import (
 // foreseeable are the failures that have nothing to do with the destination.
 var foreseeable = []string{CodeEmptySource, CodeConfiguration, CodeSource}
 
-// requireForeseen holds a dry run against the run that followed it. Every run of these
-// tests that begins anew is preceded by one.
+// requireForeseen holds a dry run against the run that followed it. One precedes every
+// run of these tests that starts afresh.
 func requireForeseen(t require.TestingT, e *Executor, dry *DryRun, err error, o Outcome) {
 	if e.options.Deviations != (Deviations{}) {
 		return // a rule is broken on purpose, behind the comparison too

@@ -1,6 +1,6 @@
 // Package executor owns one run of a sync: it plans, reads the source, compares
-// it with what was acknowledged before, sends the difference in batches, and
-// writes the verdict of every record into the ledger (spec 4.2, 7.2, 8). Its one
+// it with earlier acknowledgements, sends the difference in batches, and writes
+// the verdict of every record into the ledger (spec 4.2, 7.2, 8). Its one
 // promise: a record counts as sent when the destination's own acknowledgement of
 // it is durable, and not before.
 //
@@ -50,11 +50,11 @@ type Options struct {
 	// Scratch is the folder for what does not fit into memory; "" is the
 	// system's.
 	Scratch string
-	// Payloads keeps what was sent in the log of the run, for the list of its
+	// Payloads keeps sent records in the log of the run, for the list of its
 	// records.
 	Payloads bool
-	// Crash is told of every named point at which a killed process must lose
-	// nothing: before-send and after-send; the ledger has more. nil: no log.
+	// Crash is called at every named point at which a killed process must lose nothing:
+	// before-send and after-send; the ledger has more. nil: no log.
 	Crash func(point string)
 	Log   *slog.Logger // nil: nowhere
 	// Deviations are rules to break on purpose.
@@ -87,13 +87,13 @@ func New(o Options) *Executor {
 	return &Executor{options: o, runs: newSemaphore(o.Clock, "place of a sync run", MostRuns), wide: newSemaphore(o.Clock, "place of a sync run with wide rows", 1)}
 }
 
-// Job is one run with everything that it needs, open. What is in it stays the
-// caller's to close.
+// Job is one run with everything that it needs, open. The caller closes its
+// parts.
 type Job struct {
 	Run, Sync int64 // numbers above 0
 	Config    api.SyncConfig
 	// Merged is the newest run that the caller knows to be in the state, 0 for none;
-	// Completed tells that some run of the sync has come to its end; Reported is how
+	// Completed means that some run of the sync has come to its end; Reported is how
 	// many records this run had processed when it was interrupted. A ledger that knows
 	// less has lost something.
 	Merged    int64
@@ -102,10 +102,10 @@ type Job struct {
 	// Log hears of the run, and names it in each line; nil: Options.Log, with Run and
 	// Sync.
 	Log *slog.Logger
-	// Full sends every row again; FullReason says why, for sync_trigger_reason.
+	// Full sends every row again; FullReason is why, for sync_trigger_reason.
 	Full       bool
 	FullReason string
-	// MappingReason says why the mappings have changed, should they have; "": by a user.
+	// MappingReason is why the mappings have changed, should they have; "": by a user.
 	MappingReason string
 
 	Source  source.Reader
@@ -117,7 +117,7 @@ type Job struct {
 	DestinationType   string
 	// HiddenIdentifier of the object, see destination.Gate.HiddenIdentifier.
 	HiddenIdentifier string
-	// Settings are what advanced_configuration says about sending to the object.
+	// Settings are the options of advanced_configuration for sending to the object.
 	Settings catalogue.Settings
 	// Segments for mappings of type segment_membership; nil: there are none.
 	Segments []mapping.Segment
@@ -125,8 +125,8 @@ type Job struct {
 	// limit of requests per second (spec 8).
 	Connection int64
 
-	// Report is told of the step and the counters, often and from one goroutine
-	// at a time; nil: no report. It must not block.
+	// Report gets the step and the counters, often and from one goroutine at a
+	// time; nil: no report. It must not block.
 	Report func(Progress)
 }
 
@@ -161,28 +161,28 @@ type Outcome struct {
 	Status                string
 	Canceled              bool
 	Code, Message, Detail string // of a failure (spec 2.9)
-	// Transient says that the run failed for a reason that may pass by itself. Cause is
-	// what stands behind it, for errors.Is; nil where there is nothing.
+	// Transient means that the run failed for a reason that may pass by itself. Cause
+	// is the underlying error, for errors.Is; nil where there is none.
 	Transient bool
 	Cause     error
 	Counters
-	// FullSync says that every row counted as changed, FullReason why.
+	// FullSync means that every row counted as changed, FullReason is why.
 	FullSync   bool
 	FullReason string
 	// Samples are the first invalid records with their reasons.
 	Samples []Sample
 	Calls   int64 // sync_batch calls, failed ones too
-	// Merged says that the state has taken over the log of the run.
+	// Merged means that the state has taken over the log of the run.
 	Merged bool
 	// Position is that of the newest message that a run over a topic has seen.
 	Position int64
 }
 
-// Run carries out one run and returns when nothing of it is on its way any
-// more. When ctx is cancelled what was acknowledged stays, and the outcome is a
-// failure with the code CANCELED (unless the cause is ErrStop). A run that was
+// Run carries out one run and returns when nothing of it is on its way any more.
+// When ctx is cancelled acknowledged records stay, and the outcome is a failure
+// with the code CANCELED (unless the cause is ErrStop). A run that was
 // interrupted, by ErrStop or a killed process, is resumed by a Run with the same
-// numbers: what is acknowledged is not sent again, what was on its way is.
+// numbers: acknowledged records are not sent again, records on their way are.
 func (e *Executor) Run(ctx context.Context, job Job) Outcome {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

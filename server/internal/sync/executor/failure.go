@@ -28,16 +28,16 @@ const (
 	CodeInternal      = "INTERNAL_ERROR" // a fault of this program
 )
 
-// ErrStop as the cause of a cancelled context stops a run where it stands
-// instead of ending it: Run with the same number goes on from there. It is what
-// a service that shuts down gives.
+// ErrStop as the cause of a cancelled context stops a run instead of ending it:
+// Run with the same number goes on from there. It is what a service that shuts
+// down gives.
 var ErrStop = errors.New("the run is stopped and goes on later")
 
 // Failure is why a run failed, in words for sync_run.error_code,
 // error_message and error_detail (spec 2.9). It holds no secrets.
 type Failure struct {
 	Code, Message, Detail string
-	// Transient says that the same run may well succeed a little later.
+	// Transient means that the same run may well succeed a little later.
 	Transient bool
 	cause     error
 }

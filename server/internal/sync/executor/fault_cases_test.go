@@ -14,12 +14,12 @@ const syncBatch = rpc.MethodSyncBatch
 type faultCase struct {
 	name  string
 	fault destsim.Fault
-	// repaired: the run delivers everything nevertheless. Otherwise it says that
-	// it did not.
+	// repaired: the run delivers everything nevertheless. Otherwise it reports
+	// that it did not.
 	repaired bool
 	code     string // of the run, where it must fail; "" any, or none
 	named    int64  // so many records are named as failed; 0 any number
-	lies     bool   // the destination reports what is not so: only an audit can tell
+	lies     bool   // the destination reports false results: only an audit can detect them
 	mild     bool   // an operation may not mind it at all
 	late     bool   // outlasts the deadline of a batch
 	deletes  bool   // acts on the deletes of a mirror only
@@ -47,8 +47,8 @@ func planned(f destsim.Fault, n int64) destsim.Fault {
 	return f
 }
 
-// faultCases lists what goes wrong, for a run of at least a thousand records in
-// twenty batches.
+// faultCases lists failures, for a run of at least a thousand records in twenty
+// batches.
 func faultCases(sheet bool) []faultCase {
 	cases := phasedCases(sheet)
 	cases = append(cases, answerCases(sheet)...)
@@ -102,7 +102,7 @@ func phasedCases(sheet bool) []faultCase {
 	return cases
 }
 
-// answerCases are answers that are not what they should be.
+// answerCases are wrong answers.
 func answerCases(sheet bool) []faultCase {
 	record := func(kind string) destsim.Fault { return destsim.Fault{Kind: kind} }
 	return []faultCase{

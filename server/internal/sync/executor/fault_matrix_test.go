@@ -37,8 +37,8 @@ func (c column) String() string {
 	return c.name
 }
 
-// large tells the operations that meet faults with the larger number too. A sheet
-// is filled like any other destination, so append alone is enough of it.
+// large reports the operations that meet faults with the larger number too. A
+// sheet is filled like any other destination, so append alone is enough of it.
 func (c column) large() bool { return !c.sheet || c.operation == api.OperationAppend && !c.skip }
 
 // columns: append goes to an emulated type, since a custom destination does not
@@ -80,9 +80,9 @@ func faultCells() []faultCell {
 	return cells
 }
 
-// TestFaultMatrix lets every fault of the simulator meet every operation. The
-// run repairs it, or says exactly what failed, and the next run, without the
-// fault, repairs that; the model compares what is stored after each of them.
+// TestFaultMatrix lets every fault of the simulator meet every operation. The run repairs it,
+// or reports exactly what failed, and the next run, without the fault, repairs that; the model
+// compares the stored records after each of them.
 func TestFaultMatrix(t *testing.T) {
 	matrixtest.NotShort(t)
 	table := &faultTable{cells: map[string]map[string]string{}}

@@ -104,7 +104,7 @@ func (s *faultScene) openSheet(speed rpc.Speed) {
 	s.connect(gate, "google_sheets", destination.Credentials{"spreadsheet_id": api.Raw("1BxiMVs0XRA5nFMdKvBdBZ"), "service_account_key": api.Raw("{}")})
 }
 
-// connect plans: objects are asked for once, as a service that caches them does.
+// connect plans: objects are fetched once, as a service that caches them does.
 func (s *faultScene) connect(gate *destination.Gate, typ string, credentials destination.Credentials) {
 	s.t.Helper()
 	s.t.Cleanup(func() { require.NoError(s.t, gate.Close()) })

@@ -23,7 +23,7 @@ type highWater struct {
 	column string
 	mark   *time.Time // nil: this is the first run
 	top    *time.Time // nil: the source has no row with a time
-	lowest *time.Time // of what was refused to the end: the mark goes no further
+	lowest *time.Time // of records refused to the end: the mark goes no further
 }
 
 // Reasons of rows that a high-water mark cannot place.
@@ -98,9 +98,9 @@ func (w *highWater) place(raw []byte) (t time.Time, now bool, invalid string) {
 }
 
 // next is the mark after the run: the top, unless something below it was not
-// acknowledged. What lies between is read again then, and not sent again. The
+// acknowledged. Rows in between are read again then, and not sent again. The
 // mark never moves back, also when the latest rows of the source are deleted:
-// what it has passed would be seen as new.
+// older rows would be seen as new.
 func (w *highWater) next(complete, skipped bool) *time.Time {
 	mark := w.mark
 	switch {

@@ -21,7 +21,7 @@ import (
 type table struct {
 	rows     []row
 	fails    int  // reading fails after so many rows; 0: never
-	shuffled bool // it does not keep to the order that it was asked for
+	shuffled bool // it does not keep to the requested order
 }
 
 // Rows implements source.Reader.
@@ -58,7 +58,7 @@ func (r *tableRows) Next() ([][]byte, error) {
 
 func (r *tableRows) Close() error { return nil }
 
-// What may become of a call, beside that all goes well.
+// Outcomes of a call, other than success.
 const (
 	fateRefused    = "an error object, nothing stored"
 	fateStored     = "an error object, all stored"
@@ -82,17 +82,17 @@ func fates() []string {
 	}
 }
 
-// entry of the destination: what is stored, and how often it was added.
+// entry of the destination: the stored value, and how often it was added.
 type stored struct {
 	fields map[string]string
 	copies int
 }
 
 // store is a destination in memory with the semantics of spec 4.2, and with
-// things that go wrong: what becomes of a call is drawn for each.
+// failures: the outcome of each call is drawn.
 type store struct {
 	mu       sync.Mutex
-	log      bool // what is added is added, whatever is there
+	log      bool // additions are appended, whatever is there
 	skipGood bool // records that do not qualify are reported as successes
 	parallel int64
 	records  map[string]stored
@@ -106,7 +106,7 @@ type store struct {
 	dead    bool // nothing reaches it any more: the process was killed
 
 	words   map[string]word   // of this pass
-	twice   string            // what was sent after its acknowledgement
+	twice   string            // the key sent after its acknowledgement
 	settled map[string]string // of appended keys: the moment whose acknowledgement is certain
 	seen    map[string]int    // fates
 }
@@ -177,14 +177,14 @@ func read(raw []byte) (map[string]string, error) {
 	return fields, nil
 }
 
-// watch notices what is sent although its acknowledgement is certain.
+// watch notices records that are sent although their acknowledgement is certain.
 func (s *store) watch(key, at, operation string) {
 	w, spoken := s.words[key]
 	last, certain := s.settled[key]
 	if spoken && w.success && w.delete == (operation == rpc.OperationDelete) || certain && last == at {
 		s.twice = fmt.Sprintf("%s %s at %q was sent again after its acknowledgement", operation, key, at)
 	}
-	if !spoken { // under way: refused, as long as nothing says otherwise
+	if !spoken { // under way: refused, unless something else is known
 		s.words[key] = word{delete: operation == rpc.OperationDelete}
 	}
 }
@@ -218,7 +218,7 @@ func (s *store) take(operation, key string, fields map[string]string) bool {
 	return true
 }
 
-// answer says what the caller gets to see, and keeps account of it.
+// answer decides what the caller gets to see, and keeps account of it.
 func (s *store) answer(fate string, reply destination.Reply, deleted bool) (destination.Reply, error) {
 	failure := func(c destination.CallError) (destination.Reply, error) {
 		c.Method, c.Message = rpc.MethodSyncBatch, fate
@@ -307,7 +307,7 @@ func (s swapStore) Commit(context.Context) error {
 	return nil
 }
 
-// Abort drops what was sent.
+// Abort drops the sent records.
 func (s swapStore) Abort() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

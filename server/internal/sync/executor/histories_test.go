@@ -55,7 +55,7 @@ type history struct {
 	tally    *historyTally
 }
 
-// kill says where the process is to die.
+// kill names where the process is to die.
 type kill struct {
 	point string
 	after int // passings of the point
@@ -140,8 +140,8 @@ func (h *history) pass() Outcome {
 	return o
 }
 
-// settle keeps what an append must never send again, and what it may have
-// taken as sent.
+// settle keeps the rows that an append must never send again, and those
+// it may have taken as sent.
 func (h *history) settle(t *task, completed, killed bool) {
 	for key, r := range t.valid {
 		if t.skips {
@@ -171,7 +171,7 @@ func (h *history) counted(o Outcome, t *task, resumed bool) {
 			failed[key] = true
 		}
 	}
-	if h.swaps { // what is gone is gone with the old table
+	if h.swaps { // missing rows are gone with the old table
 		maps.Copy(updated, t.remove)
 	}
 	if t.skips {
@@ -198,8 +198,8 @@ func between(t require.TestingT, n int64, must, may map[string]bool, info string
 	require.LessOrEqual(t, n, int64(len(either(must, may))), info)
 }
 
-// arrived compares the destination with what the operation promises after a run
-// that came to its end. What the run names as failed is excused, and nothing
+// arrived compares the destination with the operation's promise after a
+// completed run. Records that the run names as failed are excused, and nothing
 // else.
 func (h *history) arrived(t *task, pairs []string) {
 	named := h.named()
@@ -261,9 +261,9 @@ func (h *history) named() map[string]bool {
 	return out
 }
 
-// crash is told of every point. At the moment of the kill the ledger is copied
-// as it is then, torn or not, and nothing reaches the destination any more;
-// what the old process still does is done to ledgers that are not opened again.
+// crash is called at every point. At the kill the ledger is copied, even if
+// torn, and nothing reaches the destination any more; what the old process
+// still does is done to ledgers that are not opened again.
 func (h *history) crash(point string) {
 	h.store.mu.Lock()
 	defer h.store.mu.Unlock()
@@ -380,7 +380,7 @@ func (h *history) change() {
 	}
 }
 
-// disturb arms what goes wrong in the next run.
+// disturb arms the failures of the next run.
 func (h *history) disturb() {
 	h.store.armed = nil
 	if rapid.Bool().Draw(h.t, "bad calls") {
@@ -512,7 +512,7 @@ func memoryFolder(t *testing.T) string {
 
 // TestHistoriesMatrix lets random histories of inserts, updates, deletes,
 // duplicates, refusals, lost answers, crashes and changed mappings run, and
-// holds each run against the model. What fails is printed with the seed and the
+// holds each run against the model. A failure is printed with the seed and the
 // file that replay it: go test -run 'TestHistoriesMatrix/NAME' -rapid.seed=SEED.
 func TestHistoriesMatrix(t *testing.T) {
 	each := "56" // of nine operations: 500 in all
@@ -523,7 +523,7 @@ func TestHistoriesMatrix(t *testing.T) {
 		each = "1112" // 10,000
 	}
 	tally := histories(t, each)
-	if !matrixtest.Whole() || t.Failed() || matrixtest.Named() { // a few histories may miss what is drawn rarely
+	if !matrixtest.Whole() || t.Failed() || matrixtest.Named() { // a few histories may miss rare draws
 		return
 	}
 	require.Positive(t, tally.resumed)

@@ -131,7 +131,7 @@ func TestRunsShareTheMemoryOfBatches(t *testing.T) {
 }
 
 // TestWideRunsTakeTurns: the second waits until the first has ended, or until it is
-// told to stop.
+// stopped.
 func TestWideRunsTakeTurns(t *testing.T) {
 	c := clock.New(time.Now)
 	defer c.Close()

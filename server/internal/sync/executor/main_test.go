@@ -16,8 +16,8 @@ import (
 	"github.com/destkit/destkit/server/api"
 )
 
-// children are what a process can do that these tests start: its work stands in
-// the variable of the name, as JSON.
+// children are what a process can do that these tests start: the variable of
+// the name holds its work, as JSON.
 var children = map[string]interface{ do() error }{
 	crashEnv: &crashWork{}, millionEnv: &millionWork{},
 }

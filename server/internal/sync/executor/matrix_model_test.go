@@ -10,11 +10,11 @@ import (
 	"github.com/destkit/destkit/server/api"
 )
 
-// The model of the matrices: what a run has to do, told from the rows of the
-// source and from what the destination has answered so far, with plain maps. It
-// shares no code with what it judges.
+// The model of the matrices: what a run has to do, derived from the rows of the
+// source and the destination's answers so far, with plain maps. It shares no
+// code with the executor.
 
-// promise is an operation and what it promises.
+// promise is an operation and its promise.
 type promise struct {
 	name      string // as the tables show it
 	words     string
@@ -25,7 +25,7 @@ type promise struct {
 }
 
 // promises lists the operations (spec 2.6, 4.2). All of them promise that a row
-// without an identifier, or whose identifier stands twice, is never sent; that a
+// without an identifier, or whose identifier occurs twice, is never sent; that a
 // record which the run does not name as failed has arrived; and that a record
 // which was acknowledged is not sent again for nothing.
 func promises() []promise {
@@ -66,12 +66,12 @@ func (p promise) config(pairs ...string) api.SyncConfig {
 	return c
 }
 
-// once tells operations that send a record once in its life.
+// once reports operations that send a record once in its life.
 func (p promise) once() bool {
 	return p.operation == api.OperationInsert || p.operation == api.OperationAppend
 }
 
-// deletes tells those that remove what is gone.
+// deletes reports those that remove missing records.
 func (p promise) deletes() bool {
 	return p.operation == api.OperationMirror && p.strategy != api.MirrorNulls
 }
@@ -96,8 +96,8 @@ func (r row) mapped(pairs []string) map[string]string {
 	return out
 }
 
-// record is mapped as one text, but for the key: how the tables of the matrices
-// keep what is stored.
+// record is mapped as one text, but for the key: the form in which the tables
+// of the matrices store it.
 func (r row) record(pairs []string) string {
 	var b strings.Builder
 	for _, pair := range pairs[1:] {
@@ -118,8 +118,8 @@ type known struct {
 	sent  bool   // it was acknowledged, and no delete since
 	value string // what was acknowledged
 	open  bool   // the last word on it is no success
-	// unsure: a run has ended in the middle, and no one outside knows what it
-	// had written down of this key.
+	// unsure: a run has ended in the middle, and its log of this key is
+	// unknown outside.
 	unsure bool
 }
 
@@ -141,7 +141,7 @@ type model struct {
 type passed struct {
 	run   int64
 	mark  int64
-	valid map[string]row // what it had to send
+	valid map[string]row // rows that it had to send
 }
 
 func newModel(p promise) *model { return &model{promise: p, keys: map[string]known{}} }
@@ -152,10 +152,10 @@ type task struct {
 	valid         map[string]row
 	present       map[string]bool // keys that have a row, valid or not
 	write, remove map[string]bool
-	// What a run may do beside that, after one that ended in the middle.
+	// What a run may additionally do, after one that ended in the middle.
 	mayWrite, mayRemove map[string]bool
 	skips               bool           // the rows are taken as sent
-	below               map[string]row // what lies below the mark of a killed run and was its to send
+	below               map[string]row // rows below the mark of a killed run that it had to send
 	top                 int64
 	topped              bool
 }
@@ -198,7 +198,7 @@ func (m *model) see(rows []row) *task {
 	return t
 }
 
-// expect says what a run over these rows has to do.
+// expect returns what a run over these rows has to do.
 func (m *model) expect(rows []row, pairs []string) *task {
 	t := m.see(rows)
 	mapping := text(pairs)
@@ -238,12 +238,10 @@ func (m *model) expect(rows []row, pairs []string) *task {
 	return t
 }
 
-// countedBy is the task by which the rows of a run are counted: that of the
-// mark, or of one that a killed run has left when it had ended all the same.
-// What that run had to send lies below, was acknowledged, and must have arrived;
-// what has come below its mark since is no new event. The run itself, when it
-// goes on, is none of these: it had not ended. Of several marks that fit, the
-// runs after this one will tell.
+// countedBy is the task by which the rows of a run are counted: that of the mark, or of one that a killed
+// run left although it had ended. The records of that run were acknowledged and must have arrived;
+// rows that came below its mark since are no new events. A run that goes on had not ended. The runs
+// after this one decide between several marks that fit.
 func (m *model) countedBy(t *task, rows []row, pairs []string, read int64) *task {
 	var by *task
 	var fits []passed

@@ -30,12 +30,12 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/ledger"
 )
 
-// place is a destination of the matrices, as a child process can be told of it.
+// place is a destination of the matrices, in a form that a child process can be given.
 type place struct {
 	Type        string
 	Credentials destination.Credentials
 	callers     *callers
-	// What the service knows of the ledger, as in Job.
+	// The service's knowledge of the ledger, as in Job.
 	Merged, Reported int64
 }
 
@@ -91,8 +91,8 @@ func (c *callers) now() map[net.Conn]bool {
 }
 
 // gone waits until all that a dead process has sent is through: its connections
-// are closed. What such a batch writes later than the run that goes on would
-// otherwise be what is stored in the end.
+// are closed. Otherwise the late writes of such a batch would overwrite those
+// of the run that goes on.
 func (p place) gone(t *testing.T, before map[net.Conn]bool) {
 	t.Helper()
 	if p.callers == nil {
@@ -128,7 +128,7 @@ func inFile(t *testing.T) (place, string) {
 	return place{Type: api.TypeLocalFiles, Credentials: destination.Credentials{"path": api.Raw(dir), "format": api.Raw("csv")}}, file
 }
 
-// counted counts what is sent, and cuts the batches of a file smaller.
+// counted counts the sent records, and cuts the batches of a file smaller.
 type counted struct {
 	destination.Sender
 	small bool
@@ -161,7 +161,7 @@ func (c countedSwap) Swap(ctx context.Context, plan *destination.Plan) (destinat
 	return countedTable{s, c.sent}, err
 }
 
-// countedTable counts what is sent to a new table.
+// countedTable counts the records sent to a new table.
 type countedTable struct {
 	destination.Swap
 	sent *atomic.Int64
@@ -226,7 +226,7 @@ func matrixRun(ctx context.Context, p promise, to place, opened *ledger.Ledger, 
 	return o, sent.Load(), nil
 }
 
-// simContent is what a simulator holds; a key that stands twice fails the test.
+// simContent is what a simulator holds; a key that occurs twice fails the test.
 func simContent(t testing.TB, sim *destsim.Sim, object string, pairs []string) contents {
 	t.Helper()
 	out := contents{}
@@ -305,7 +305,7 @@ func (p promise) applied(pairs []string, stored contents, t *task, sent map[stri
 	return out
 }
 
-// sameContent compares what is stored and names the first few differences.
+// sameContent compares the stored records and names the first few differences.
 func sameContent(t require.TestingT, want, got contents, what string) {
 	if maps.Equal(want, got) {
 		return

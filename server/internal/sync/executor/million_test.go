@@ -35,7 +35,7 @@ import (
 // millionEnv hands a child process of the benchmark its work.
 const millionEnv = "DESTKIT_MILLION_CHILD"
 
-// millionWork is what a child does: it makes the runs, in a process of its own
+// millionWork is what a child does: it makes the runs, in a separate process
 // so that its memory is that of the executor alone.
 type millionWork struct {
 	Destination string                     // URL
@@ -58,14 +58,10 @@ type millionPass struct {
 // millionColumns are the ten columns of the table.
 var millionColumns = []string{"id", "name", "email", "city", "street", "level", "score", "active", "note", "created_at"}
 
-// BenchmarkMillion makes the runs of a sync of ten columns over HTTP in batches
-// of 1,000, with the ledger on disk, the payloads in its log and a durable commit
-// for each batch, and compares them with reading, mapping and fingerprinting the
-// same rows alone. The destination is a process of its own on the same
-// processors: it scans each record and answers it, and stores nothing.
-//
-// DESTKIT_BENCH_ROWS takes another number of rows than 1 M (and 10 M for the
-// memory), DESTKIT_BENCH_ROUNDS another number of rounds than three.
+// BenchmarkMillion runs a sync of ten columns over HTTP in batches of 1,000, with a durable commit for
+// each, and compares with reading, mapping and fingerprinting alone. The destination, a separate process on
+// the same processors, scans and answers each record and stores nothing. DESTKIT_BENCH_ROWS replaces
+// the 1 M rows (10 M for the memory), DESTKIT_BENCH_ROUNDS the three rounds.
 func BenchmarkMillion(b *testing.B) {
 	rows, more := 1_000_000, 10_000_000
 	if text := os.Getenv("DESTKIT_BENCH_ROWS"); text != "" {
@@ -209,7 +205,7 @@ func runMillion(b *testing.B, work millionWork) (passes []millionPass) {
 	return passes
 }
 
-// startMillionDestination starts the destination in a process of its own.
+// startMillionDestination starts the destination in a separate process.
 func startMillionDestination(b *testing.B) (url string) {
 	b.Helper()
 	cmd := child(b, millionEnv, millionWork{})
@@ -306,7 +302,7 @@ func (w millionWork) job(ctx context.Context, src source.Source, columns []api.C
 }
 
 // alone reads, maps and fingerprints all rows in key order, and does nothing
-// with them: what a run cannot go below in one goroutine.
+// with them: the lower bound of a run in one goroutine.
 func (w millionWork) alone(ctx context.Context, job Job) (n int64, err error) {
 	plan, problems := mapping.Compile(job.Config, job.DestinationObject, job.Columns, mapping.Env{RunID: 1, SyncID: 1, Now: time.Now(), DestinationType: job.DestinationType})
 	if len(problems) > 0 {

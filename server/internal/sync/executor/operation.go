@@ -12,7 +12,7 @@ type operation struct {
 	wire    string // of the batches that write
 	changed bool   // records that were sent before are sent again when they change
 	all     bool   // every record is sent in every run
-	deletes bool   // what is gone from the source is deleted
+	deletes bool   // rows missing from the source are deleted
 	events  bool   // a key that was sent is sent again for another moment
 }
 

@@ -47,7 +47,7 @@ func (g *gate) try(n int64) time.Duration {
 	return g.limiter.Take(g.clock.Now(), &g.records, n)
 }
 
-// written tells that a send with n records is on its way.
+// written notes that a send with n records is on its way.
 func (g *gate) written(n int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -18,27 +18,27 @@ type caller struct {
 	backoff Backoff
 }
 
-// persist makes one call until it succeeds or there is no use in it. It passes
-// the limits before each attempt; n is how many records the call carries. Waits
-// are on the injected clock, the deadline of an attempt is real time. The error is
-// a *wholeError when the call failed as often as it may, and a *Failure when the
-// run has to end.
+// persist retries one call until it succeeds or a retry cannot help. It passes the
+// limits before each attempt; n is how many records the call carries. Waits are on
+// the injected clock, the deadline of an attempt is real time. The error is a
+// *wholeError when the call failed as often as it may, and a *Failure when the run
+// has to end.
 func (c *caller) persist(ctx context.Context, attempts, n int, deadline time.Duration, call func(context.Context) (int64, error)) error {
 	return (&persistent{by: c, ctx: ctx, attempts: attempts, records: n, deadline: deadline}).do(call)
 }
 
-// persistent is one call from its first attempt to its last. Attempts of a Sender
-// that makes them over HTTP are those of go-retryablehttp, which asks Check,
-// Backoff and Prepare. What only shows in a response with the status 200 (an error
-// object, a result of another shape: most failures, spec 7.2) is seen here, and so
-// are Senders without HTTP; both are called again from here, on the same account.
+// persistent is one call from its first attempt to its last. Attempts of a Sender that makes
+// them over HTTP are those of go-retryablehttp, which calls Check, Backoff and Prepare.
+// Failures that only show in a response with the status 200 (an error object, a result of
+// another shape: most failures, spec 7.2) are seen here, and so are those of Senders without
+// HTTP; both are called again from here, on the same account.
 type persistent struct {
 	by       *caller
-	ctx      context.Context // of who asked; each attempt has one of its own
+	ctx      context.Context // of the caller; each attempt has its own
 	attempts int
 	records  int
 	deadline time.Duration
-	// before and after are told of each attempt; they may be nil.
+	// before and after are called around each attempt; they may be nil.
 	before func()
 	after  func(failure error)
 	// rested waits before each attempt of a call that passes the limits by itself;
@@ -155,7 +155,7 @@ func (p *persistent) check(failure error) (again bool, _ error) {
 	return true, nil
 }
 
-// Backoff implements destination.Attempts: what the destination asks for, or an
+// Backoff implements destination.Attempts: the destination's Retry-After, or an
 // exponential wait.
 func (p *persistent) Backoff() time.Duration {
 	c := p.by
@@ -172,7 +172,7 @@ func (p *persistent) Backoff() time.Duration {
 	return c.wait(p.made)
 }
 
-// wait is how long to wait before an attempt that was not asked to be later.
+// wait is how long to wait before an attempt without a requested delay.
 func (c *caller) wait(try int) time.Duration {
 	d := c.backoff.before(try, c.e.options.Random)
 	if c.e.options.Deviations.SteadyBackoff {

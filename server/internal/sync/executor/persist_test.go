@@ -17,8 +17,8 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/pace"
 )
 
-// persisting is a run that can make calls and nothing else, on a clock that
-// stands still.
+// persisting is a run that can make calls and nothing else, on a stopped
+// clock.
 func persisting(t testing.TB, b Backoff) *caller {
 	c := clock.New(nil)
 	t.Cleanup(c.Close)
@@ -28,8 +28,8 @@ func persisting(t testing.TB, b Backoff) *caller {
 }
 
 // attempts makes one call whose attempts fail with these errors in turn, and then
-// succeed. It moves the clock as far as the attempts want, and tells when each was
-// made.
+// succeed. It moves the clock as far as the attempts want, and returns when each
+// was made.
 func attempts(t *testing.T, r *caller, attempts int, failures ...error) (at []time.Duration, err error) {
 	t.Helper()
 	began := r.e.options.Clock.Now()

@@ -17,8 +17,8 @@ const (
 )
 
 // printOf is the fingerprint of a record's bytes: two lanes that each multiply
-// and fold 16 bytes at a time. It only has to tell the old and the new content
-// of one key apart, so it is made for speed and not against forgery.
+// and fold 16 bytes at a time. It only has to distinguish the old and the new
+// content of one key, so it is made for speed and not against forgery.
 func printOf(record []byte) ledger.Fingerprint {
 	a, b := uint64(len(record))^printKey0, uint64(printKey1)
 	for len(record) >= 16 {

@@ -12,7 +12,7 @@ type progress struct {
 	cancel context.CancelCauseFunc
 
 	mu     sync.Mutex
-	shown  tally // what the comparison has found
+	shown  tally // results of the comparison
 	step   string
 	failed error // the first
 }
@@ -32,7 +32,7 @@ func (p *progress) show(found tally) {
 	p.mu.Unlock()
 }
 
-// report tells the caller how far the run is.
+// report notifies the caller of the run's progress.
 func (p *progress) report() {
 	if p.tell == nil {
 		return

@@ -30,7 +30,7 @@ func (e *sourceError) Error() string { return e.cause.Error() }
 func (e *sourceError) Unwrap() error { return e.cause }
 
 // feed is a stream of mapped rows in ascending order of their keys, with io.EOF
-// at its end. Rows without a key may stand anywhere.
+// at its end. Rows without a key may be anywhere.
 type feed interface {
 	next() (mapped, error)
 	Close() error
@@ -56,7 +56,7 @@ func moment(key []byte, at stamp) {
 }
 
 // MarkKey gives a row whose key is a hash of its content the key of its moment, in place.
-// key lies within the record.
+// key is part of the record.
 func MarkKey(key, mark []byte) {
 	if t, ok := Moment(mark); ok {
 		moment(key, stampOf(t))
@@ -127,8 +127,8 @@ func (s *sorted) next() (mapped, error) {
 // Close ends the reading.
 func (s *sorted) Close() error { return s.rows.Close() }
 
-// repeats tells equal rows apart where the key is a hash of the content: the
-// second of them gets another key, and so on, in the order of the keys.
+// repeats distinguishes equal rows where the key is a hash of the content:
+// the second of them gets another key, and so on, in the order of the keys.
 type repeats struct {
 	feed
 	first []byte // the key of the first of equal rows
@@ -148,8 +148,8 @@ func (r *repeats) next() (mapped, error) {
 	return numbered(got, r.count), nil
 }
 
-// numbered gives a record whose key is a hash of its content a key of its own: the number
-// stands before the closing quote.
+// numbered gives a record whose key is a hash of its content its own key: the number is
+// before the closing quote.
 func numbered(got mapped, n int64) mapped {
 	digits := strconv.AppendInt(nil, n, 10)
 	key := bytes.Clone(got.key)
@@ -162,7 +162,7 @@ func numbered(got mapped, n int64) mapped {
 	return got
 }
 
-// group reads ahead by one row, so that a key that stands twice is noticed
+// group reads ahead by one row, so that a key that occurs twice is noticed
 // before anything of it is sent.
 type group struct {
 	feed    feed
@@ -174,7 +174,7 @@ type group struct {
 	ended   error
 }
 
-// entry is a row with how often its key stands in the source.
+// entry is a row with the number of its key's occurrences in the source.
 type entry struct {
 	mapped
 	copies int64
@@ -212,7 +212,7 @@ func (g *group) next() (entry, error) {
 		case c < 0:
 			return e, nil
 		}
-		// The present row lies in the other half of the memory, and must stay.
+		// The present row is in the other half of the memory, and must stay.
 		e.copies++
 		g.turn = 1 - g.turn
 	}

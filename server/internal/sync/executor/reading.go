@@ -8,8 +8,8 @@ import (
 	"github.com/destkit/destkit/internal/source/rowsort"
 )
 
-// reading is the way of the rows: out of the source, beside the state, into the
-// comparison.
+// reading is the way of the rows: out of the source, along with the state, into
+// the comparison.
 type reading struct {
 	*terms
 	progress   *progress
@@ -19,8 +19,8 @@ type reading struct {
 }
 
 // readAll is the first pass over the source. Rows that turn out not to come in
-// the order of their keys are sorted on disk, from the start: what was
-// acknowledged by then is in the state already.
+// the order of their keys are sorted on disk, from the start: acknowledgements
+// until then are in the state already.
 func (r *reading) readAll(ctx context.Context, p *phase) error {
 	if r.stream != nil {
 		return r.readStream(ctx, p)
@@ -70,7 +70,7 @@ func (r *reading) readOnce(ctx context.Context, p *phase, byColumn string) error
 	return r.drain(ctx, pack, r.comparison.compare(ctx, &group{feed: rows}, before))
 }
 
-// drain sends what is left of a pass that ended with err and waits until
+// drain sends the rest of a pass that ended with err and waits until
 // nothing of it is on its way.
 func (r *reading) drain(ctx context.Context, pack *packer, err error) error {
 	if err == nil {
@@ -124,7 +124,7 @@ func (r *reading) openRows(ctx context.Context, byColumn string) (feed, error) {
 	return &sorted{out}, nil
 }
 
-// columns are what has to be read: those of the records, and the one of the
+// columns are the columns to read: those of the records, and the one of the
 // mark.
 func (t *terms) columns() (names []string, at int) {
 	names = slices.Clone(t.plan.Columns())

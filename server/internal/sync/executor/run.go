@@ -19,7 +19,7 @@ type run struct {
 	reading    reading
 }
 
-// newRun is a run that has not begun.
+// newRun is a run that has not started.
 func (e *Executor) newRun(job Job, cancel context.CancelCauseFunc) *run {
 	t := &terms{options: &e.options, job: job}
 	r := &run{terms: t}
@@ -102,13 +102,13 @@ func (r *run) enter(step string) {
 	r.progress.enter(step)
 }
 
-// stopped reports whether the run goes on later: it was told to stop, or the
+// stopped reports whether the run goes on later: it was stopped, or the
 // clock that it waits on is gone.
 func stopped(ctx context.Context, err error) bool {
 	return err != nil && (errors.Is(context.Cause(ctx), ErrStop) || errors.Is(err, ErrStop) || errors.Is(err, clock.ErrClosed))
 }
 
-// counters are sums: of the comparison, and of the ledger for what was sent.
+// counters are sums: of the comparison, and of the ledger for sent records.
 // The lock of the progress is held.
 func (r *run) counters(step string, found tally) Counters {
 	c := Counters{
@@ -119,13 +119,13 @@ func (r *run) counters(step string, found tally) Counters {
 		return c
 	}
 	sums, open, spared := r.sending.traffic.sums(r.booking.log)
-	// Open records are on their way, and stand there as failed for the case that the
-	// run does not come back.
+	// Open records are on their way, and count as failed there in case the run does
+	// not come back.
 	c.Updated, c.Failed = sums.Updated, max(sums.Failed-open, 0)
 	c.Processed = c.Updated + c.Failed
 	r.options.Deviations.miscount(&r.sending.traffic, &c)
 	if r.booking.resumed && step == StepRecording {
-		// The comparison no longer finds what was acknowledged before the
+		// The comparison no longer finds records acknowledged before the
 		// interruption, and the log has every record once.
 		c.SourceDeletes = sums.Deleted + spared
 		c.SourceUpdates = c.Processed - c.SourceDeletes

@@ -32,7 +32,7 @@ func newSemaphore(c *clock.Clock, name string, size int) *semaphore {
 	return &semaphore{clock: c, name: name, size: size, free: size}
 }
 
-// do runs fn beside the caller as soon as there is a place.
+// do runs fn in parallel with the caller as soon as there is a place.
 func (c *semaphore) do(ctx context.Context, fn func(ctx context.Context)) error {
 	if err := c.take(ctx, 1); err != nil {
 		return err

@@ -35,7 +35,7 @@ type sender interface {
 	Send(ctx context.Context, plan *destination.Plan, records [][]byte) (destination.Reply, error)
 }
 
-// pace asks how fast to send and sets the limits up (spec 8).
+// pace queries how fast to send and sets the limits up (spec 8).
 func (s *sending) pace(ctx context.Context) error {
 	s.calls.gate = &gate{clock: s.options.Clock, limiter: s.options.Limiter(s.job.Connection)}
 	if s.options.Deviations.LimitOfRun {
@@ -105,8 +105,8 @@ func (s *sending) packer(ctx context.Context, p *phase) *packer {
 	}}
 }
 
-// retry sends what was refused again, round by round, with a wait before each
-// that doubles. It closes refused.
+// retry sends the refused records again, round by round, with a wait before
+// each that doubles. It closes refused.
 func (s *sending) retry(ctx context.Context, wire string, refused *spool) error {
 	for round := 2; refused.count > 0; round++ {
 		s.progress.enter(StepRetrying)

@@ -18,11 +18,11 @@ import (
 
 // stream is the reading of a topic. Each run reads the messages behind the mark,
 // and the mark moves over those that are settled, from the first on: one that
-// was refused to the end holds it, so the next run meets it again
-// and leaves out what was acknowledged behind it.
+// was refused to the end holds it, so the next run meets it again and leaves out
+// messages acknowledged behind it.
 type stream struct {
 	log    source.Log
-	events bool   // every message is a record of its own, once (spec 2.6)
+	events bool   // every message is a separate record, once (spec 2.6)
 	topic  string // the id of the topic
 	mark   int64  // messages up to here are settled; 0: none
 	from   int64  // this run reads behind it; before the mark it only counts
@@ -134,7 +134,7 @@ func (r *reading) readStream(ctx context.Context, p *phase) error {
 	}
 	defer rows.Close()
 	r.stream.last = rows.Last()
-	if r.booking.skipping { // spec 2.6: what is there counts as sent
+	if r.booking.skipping { // spec 2.6: existing messages count as sent
 		return nil
 	}
 	before, err := r.booking.scan()

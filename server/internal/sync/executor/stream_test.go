@@ -106,7 +106,7 @@ func TestStreamOfRecords(t *testing.T) {
 }
 
 // TestStreamPositionWaitsForARefusal: it stays before the first message that was
-// refused to the end, and what was acknowledged behind it is not sent again.
+// refused to the end, and messages acknowledged behind it are not sent again.
 func TestStreamPositionWaitsForARefusal(t *testing.T) {
 	for _, family := range []string{api.FamilyMapRecords, api.FamilyActivateEvents} {
 		t.Run(family, func(t *testing.T) {

@@ -18,7 +18,7 @@ type swap struct {
 }
 
 // beginSwap starts one where the run is of that kind. A custom destination
-// knows none: there every row is sent and what is gone is deleted.
+// knows none: there every row is sent and missing ones are deleted.
 func (s *sending) beginSwap(ctx context.Context) error {
 	s.sends = s.job.Destination
 	swapper, whole := s.swapper()
@@ -43,8 +43,8 @@ func (s *sending) endSwap() error {
 	return errors.Join(s.swap.Abort(), s.swap.accepted.close())
 }
 
-// commitSwap puts the new records in the place of the old ones and then writes
-// the verdicts down: of what was sent, and of what is gone with the old table.
+// commitSwap puts the new records in the place of the old ones and then logs the verdicts: of
+// sent records, and of those that are gone with the old table.
 func (s *sending) commitSwap(ctx context.Context, gone *spool) error {
 	err := s.calls.persist(ctx, s.calls.backoff.Attempts, 0, s.options.BatchTimeout, func(ctx context.Context) (int64, error) {
 		return 0, s.swap.Commit(ctx)
@@ -74,7 +74,7 @@ func (bk *booking) bookSpool(from *spool, wire string) error {
 	return pack.flush()
 }
 
-// bookRecords is how many verdicts without a call of their own are written at
+// bookRecords is how many verdicts without a separate call are written at
 // once.
 const bookRecords = 1000
 

@@ -11,8 +11,8 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/mapping"
 )
 
-// terms are what a run is made of: what it was given, and the plan that it makes of that
-// before it begins.
+// terms are the inputs of a run: the job, and the plan that it makes of that before it
+// begins.
 type terms struct {
 	options   *Options
 	job       Job
@@ -20,7 +20,7 @@ type terms struct {
 	plan      *mapping.Plan
 	plans     map[string]*destination.Plan // of the batches, by their operation
 	operation operation
-	rows      bool       // the state keeps what was sent, for delete records
+	rows      bool       // the state keeps sent rows, for delete records
 	stream    *stream    // nil unless the source is a topic
 	highWater *highWater // nil without a high-water mark
 	dry       *dryRun    // nil: a run

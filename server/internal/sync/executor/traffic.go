@@ -9,9 +9,9 @@ import (
 )
 
 // batchFailures is how many calls of one batch may fail one after another before it
-// is not split any further. A single bad record among any number needs one
-// failure per halving, so this finds several; a destination that refuses all
-// is not asked twice for every record.
+// is not split any further. A single bad record among any number needs one failure
+// per halving, so this finds several; a destination that refuses all does not get
+// two calls for every record.
 const batchFailures = 40
 
 // runFailures is how many times batchFailures calls of a whole run may fail, for each
@@ -35,8 +35,7 @@ func (r *responses) succeeded() {
 	r.usable.Store(true)
 }
 
-// failed notes a call that brought none, and reports whether that says something about
-// its batch.
+// failed notes a call that brought none, and reports whether that is about its batch.
 func (r *responses) failed(err error) bool {
 	r.fault.Store(&err)
 	var call *destination.CallError
@@ -56,9 +55,9 @@ func (r *responses) exhausted(places int) bool {
 	return r.consecutiveFailures.Load() >= batchFailures*max(runFailures, int64(places))
 }
 
-// none is the failure of a run that came to its end without one reply that could be
-// used. So a destination that breaks the protocol, or refuses everything, is told apart
-// from one that refuses records (spec 7.2), also where there was little to send.
+// none is the failure of a run that came to its end without one reply that could be used. This
+// distinguishes a destination that breaks the protocol, or refuses everything, from one that
+// refuses records (spec 7.2), also where there was little to send.
 func (r *responses) none() error {
 	fault := r.fault.Load()
 	if fault == nil || r.usable.Load() {
@@ -77,8 +76,8 @@ type traffic struct {
 	refusals          atomic.Int64 // for Deviations alone: records that are sent again
 }
 
-// sums are those of the log, with the records on their way, which stand there as
-// failed, and the deletes that were refused to the end.
+// sums are those of the log, with the records on their way, which count as
+// failed there, and the deletes that were refused to the end.
 func (t *traffic) sums(log *ledger.Run) (sums ledger.Counters, open, spared int64) {
 	// In this order: a batch that comes or goes meanwhile counts as under way, and
 	// is never shown as failed.

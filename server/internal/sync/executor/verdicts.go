@@ -27,8 +27,8 @@ const (
 
 // match gives each item its verdict. A record without an explicit success has
 // failed, results come in any order, and those of unknown identifiers count for
-// nothing. A record with both answers has failed: what is sent twice
-// does less harm than what is lost.
+// nothing. A record with both answers has failed: sending twice does less harm
+// than losing a record.
 func match(items []item, results []rpc.RecordResult, into []verdict) []verdict {
 	into = append(into[:0], make([]verdict, len(items))...)
 	var places map[string]int

@@ -12,7 +12,7 @@ type group struct {
 
 // Append writes the verdicts of a batch in one piece; they are durable when it
 // returns nil. Calls at the same time share one write. After an error the run
-// takes no more: close it, the next Begin finds what is durable.
+// takes no more: close it, the next Begin finds the durable part.
 func (r *Run) Append(batch Batch) error {
 	if err := batch.check(); err != nil {
 		return fmt.Errorf("append to run %d of sync %d: %w", r.id, r.s.id, err)
@@ -52,7 +52,7 @@ func (r *Run) lead(g *group) {
 }
 
 // commit makes batches durable. The index runs ahead of the log here, so after
-// an error it must not be asked any more.
+// an error it must not be used any more.
 func (r *Run) commit(batches []Batch) error {
 	// spec 7.2: one verdict for each record. They are counted when they are
 	// durable, not before.
@@ -119,7 +119,7 @@ func (r *Run) known(record *Record, fresh bool) (*item, error) {
 	case place.generation == r.index.generation:
 		return &r.index.items[place.at].item, nil
 	}
-	// It went to disk as the refusal that it was; what is newer counts.
+	// It went to disk as the refusal that it was; newer verdicts count.
 	before := item{marks: rejected, number: place.number}
 	if record.Delete {
 		before.marks |= deleted
@@ -127,8 +127,8 @@ func (r *Run) known(record *Record, fresh bool) (*item, error) {
 	return r.index.add(record.Key, before)
 }
 
-// write appends a frame; it is durable then. What was written of it otherwise
-// is cut, so that the log stays whole.
+// write appends a frame; it is durable then. Otherwise a partial write is
+// cut, so that the log stays whole.
 func (r *Run) write(frame []byte) error {
 	err := sealFrame(frame, r.place)
 	if err == nil && r.s.o.Crash != nil {
@@ -144,7 +144,7 @@ func (r *Run) write(frame []byte) error {
 	}
 	if err != nil {
 		// After a failed sync it is unknown what the disk has, so the run does not
-		// try again; Begin reads what is there.
+		// try again; Begin reads the file.
 		_ = r.f.truncate(r.end)
 		return fmt.Errorf("write log: %w", err)
 	}

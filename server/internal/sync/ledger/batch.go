@@ -16,14 +16,14 @@ type Batch struct {
 	// Skipped counts invalid rows that are in no Record, because only a sample
 	// of them is kept.
 	Skipped int64
-	// Fresh says that this run has nothing of these keys yet, in ascending order
-	// of the keys. Append looks for none of them then, and fills in the Place of
-	// each record, by which its next verdict is not looked for either.
+	// Fresh means that this run has nothing of these keys yet, in ascending
+	// order of the keys. Append looks for none of them then, and fills in the
+	// Place of each record, by which its next verdict is not looked for either.
 	Fresh bool
 }
 
-// Place is where an open run keeps what it knows of a key; the zero Place is
-// not known.
+// Place is where an open run keeps its data of a key; the zero Place is not
+// known.
 type Place struct {
 	number     uint64 // of the record
 	generation uint32

@@ -126,7 +126,7 @@ func (o *Options) bind(b Binding) error {
 }
 
 // rebind writes the binding again where all files were removed under a process that
-// goes on: what is written now belongs to its database, and the next start must know.
+// goes on: the new files belong to its database, and the next start must know.
 func (s *Sync) rebind() error {
 	if s.o.bound == nil || s.o.bound.Load() == nil {
 		return nil

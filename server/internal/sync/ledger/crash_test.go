@@ -82,8 +82,8 @@ func historyBatch(run, batch int) Batch {
 	return b
 }
 
-// history goes on where the books say that it was stopped, as a service does:
-// what is acknowledged is not sent again.
+// history goes on where the ledger stopped, as a service does: acknowledged
+// records are not sent again.
 func history(s *Sync, say func(string)) error {
 	meta, err := s.Meta()
 	if err != nil {
@@ -122,7 +122,7 @@ func history(s *Sync, say func(string)) error {
 	return nil
 }
 
-// child runs the history until it ends or dies, and gives what it said.
+// child runs the history until it ends or dies, and returns its output.
 func child(t *testing.T, dir, crash string) (lines []string, died bool) {
 	t.Helper()
 	program, err := os.Executable()
@@ -182,7 +182,7 @@ func stride(point string) int {
 	return 1
 }
 
-// outcomes is what must not depend on a kill.
+// outcomes must not depend on a kill.
 type outcomes struct {
 	state []Entry
 	meta  Meta

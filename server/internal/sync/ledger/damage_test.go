@@ -29,8 +29,8 @@ func twoRuns(t *testing.T) *Sync {
 	return s
 }
 
-// Every byte counts: with any of them changed the sync is damaged, says why,
-// and is whole again after a full run.
+// Every byte counts: with any of them changed the sync is damaged, reports
+// why, and is whole again after a full run.
 func TestEachWrongByteIsNoticed(t *testing.T) {
 	for name, reason := range map[string]string{stateFile: stateDamaged + "; " + UnknownDeletes, "run-2.open": fmt.Sprintf(logDamaged, 2)} {
 		t.Run(name, func(t *testing.T) {
@@ -106,8 +106,8 @@ func TestCutAnywhere(t *testing.T) {
 	}
 }
 
-// A state that goes bad between Begin and its end does not stop the run: what
-// the run learnt is kept, and the next one must be full.
+// A state that goes bad between Begin and its end does not stop the run: the
+// results of the run are kept, and the next one must be full.
 func TestDamageDuringARun(t *testing.T) {
 	s := twoRuns(t)
 	r := begin(t, s, 2, Meta{})
@@ -161,7 +161,7 @@ func TestMetaFile(t *testing.T) {
 }
 
 // With any room on the disk, a run that does not fit leaves the old state as it
-// was, and what it acknowledged is used as soon as there is room again.
+// was, and its acknowledgements are used as soon as there is room again.
 func TestDiskFull(t *testing.T) {
 	everywhere(t, diskFull)
 }
@@ -217,7 +217,7 @@ func fillUp(s *Sync) (acked int, err error) {
 		if err := r.Append(b); err != nil {
 			_, _, ok := r.Last([]byte("1"))
 			if ok || r.Append(b) == nil || r.Finish(Meta{}) == nil {
-				return acked, io.ErrUnexpectedEOF // a failed run takes and tells nothing
+				return acked, io.ErrUnexpectedEOF // a failed run takes and reports nothing
 			}
 			return acked, err
 		}
@@ -227,7 +227,7 @@ func fillUp(s *Sync) (acked int, err error) {
 }
 
 // TestARunThatWasCut: earlier versions cut a run into parts, whose logs no one reads
-// any more. What they acknowledged is in doubt, so the next run is a full sync.
+// any more. Their acknowledgements are in doubt, so the next run is a full sync.
 func TestARunThatWasCut(t *testing.T) {
 	l := open(t, Options{})
 	s := l.Sync(1)

@@ -1,30 +1,28 @@
-// Package ledger keeps the books of syncs: for each sync the log of what the
-// destination acknowledged, run by run, and the state that follows from it, key
-// by key in the order of the keys' bytes. It owns these files, their checksums,
-// their durability and what a crash leaves of them. It refuses to know what a
-// record is, how it is mapped, compared or sent, and what time it is: keys and
+// Package ledger keeps the ledger of each sync: the log of the destination's
+// acknowledgements, run by run, and the state that follows from it, key by key
+// in the order of the keys' bytes. It owns these files, their checksums, their
+// durability and their recovery after a crash. It refuses to know what a record
+// is, how it is mapped, compared or sent, and what time it is: keys and
 // fingerprints are bytes, and its caller decides what they mean.
 //
 // # The invariant
 //
 // A record's state changes only after its acknowledgement is durable. Append is
 // the only way in, and has synced the log when it returns. Finish merges the log
-// into a new sorted file beside the state, syncs it, and renames it over the
+// into a new sorted file next to the state, syncs it, and renames it over the
 // old one; merging the same log again changes nothing, so a run that was killed
-// anywhere is begun and finished again. Counters are sums over the log. A run
+// anywhere is started and finished again. Counters are sums over the log. A run
 // that is never resumed is put into the state when the next one begins, without
-// its Meta: what it acknowledged is kept, what it planned is not.
+// its Meta: its acknowledgements are kept, its plans are not.
 //
 // # Damage
 //
 // Every byte of logs and states is under a checksum (spec 7.2 rule 5). A log may end in the middle of
-// a frame, which is cut; anything else that is wrong makes Meta say Damaged,
-// with a reason, until a run finishes with a Meta that does not. What is before
-// the damage in a log is still believed; a damaged state is not believed at all. One that is
-// damaged, gone, or older than the logs beside it is made anew from them
-// (rebuild.go), and the reason reports whether they name every key.
-// One thing cannot be seen: a log whose end is missing looks like one that was
-// being written.
+// a frame, which is cut; anything else that is wrong sets Damaged in Meta, with a reason, until a run
+// finishes with a Meta that does not. The part of a log before the damage is still believed; a
+// damaged state is not believed at all. One that is damaged, gone, or older than its logs is rebuilt
+// from them (rebuild.go), and the reason reports whether they name every key. One thing cannot be
+// seen: a log whose end is missing looks like one that was being written.
 //
 // # Order of calls
 //
@@ -49,7 +47,7 @@
 //	merge of 1 % changes           0.08                   –
 //
 // The files win wherever both were measured (a log in SQLite with one bulk
-// merge at the end was not), and what is durable is simpler to say. Memory does
-// not grow with the keys: a run keeps 16 Ki keys in a table and the rest in
-// sorted scratch files, which can always be made again from the log.
+// merge at the end was not), and their durability is simpler to explain. Memory
+// does not grow with the keys: a run keeps 16 Ki keys in a table and the rest
+// in sorted scratch files, which can always be made again from the log.
 package ledger

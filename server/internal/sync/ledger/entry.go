@@ -41,12 +41,12 @@ type Entry struct {
 	// Print is of the record that was last acknowledged. Without Known it means
 	// nothing.
 	Print Fingerprint
-	// Known says that the destination has acknowledged a record of this key that
-	// it was not told to delete since.
+	// Known means that the destination has acknowledged a record of this key and
+	// got no delete for it since.
 	Known bool
 	// Verdict is Acknowledged, or Rejected when the key must be sent again.
 	Verdict Verdict
-	// Deleted says that what was rejected was a delete.
+	// Deleted means that the rejected record was a delete.
 	Deleted bool
 	// Row is the payload of the record that was last acknowledged, or else of the
 	// one that was last sent, where it was to be kept; nil otherwise. A Cursor
@@ -102,12 +102,12 @@ func (it *item) isDelete() bool {
 	return it.marks&removed != 0
 }
 
-// follow adds a verdict to what the run knows of its key. A refusal does not
-// undo an acknowledgement: the destination still has what it acknowledged.
+// follow adds a verdict to the run's item of its key. A refusal does not
+// undo an acknowledgement: the destination still has that record.
 func (it *item) follow(r *Record, number uint64) {
 	it.number = number
-	// What was refused may be there all the same: its row stands in for one that
-	// was acknowledged as long as there is none.
+	// A refused record may still be there: its row replaces an acknowledged one
+	// as long as there is none.
 	if r.Verdict != Rejected || it.marks&known == 0 && r.Keep && !r.Delete {
 		it.row = r.row()
 	}
@@ -124,7 +124,7 @@ func (it *item) follow(r *Record, number uint64) {
 	}
 }
 
-// row is a copy of what goes into the state.
+// row is a copy of the row for the state.
 func (r *Record) row() []byte {
 	if !r.Keep || r.Delete {
 		return nil

@@ -1,6 +1,6 @@
 package ledger
 
-// What Options.Fault is asked about.
+// Operations that are passed to Options.Fault.
 const (
 	FaultRead     = "read"
 	FaultWrite    = "write"
@@ -14,7 +14,7 @@ const (
 // fault is how a test has a bad disk; nil has a good one.
 type fault func(what, name string, n int) (int, error)
 
-// of asks about something that is done or not.
+// of checks an operation that is done or not.
 func (f fault) of(what, name string) error {
 	if f == nil {
 		return nil
@@ -23,7 +23,7 @@ func (f fault) of(what, name string) error {
 	return err
 }
 
-// some asks how many of n bytes are written.
+// some returns how many of n bytes are written.
 func (f fault) some(name string, n int) (int, error) {
 	if f == nil {
 		return n, nil

@@ -10,7 +10,7 @@ import (
 )
 
 // FuzzLog reads any bytes as a log, and as a frame whose checksums are right:
-// what is believed of it once is believed again, and going on works.
+// a part that is believed once is believed again, and going on works.
 func FuzzLog(f *testing.F) {
 	s := open(f, small(Options{}, nil))
 	require.NoError(f, history(s.Sync(1), func(string) {}))
@@ -53,8 +53,8 @@ func FuzzLog(f *testing.F) {
 }
 
 // FuzzState reads any bytes as a state, and as a block whose checksums are
-// right: keys ascend or it is damaged, and what was read is written again the
-// same.
+// right: keys ascend or it is damaged, and entries that were read are written
+// unchanged.
 func FuzzState(f *testing.F) {
 	l := open(f, small(Options{}, nil))
 	require.NoError(f, history(l.Sync(1), func(string) {}))

@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// Each reads the whole log of a run in its order (spec 7.2.4): what was under
-// way, what was refused, what was acknowledged, those that a later one replaces
-// too. What it hands out is good until
+// Each reads the whole log of a run in its order (spec 7.2.4): records under
+// way, refused and acknowledged, replaced ones too. Its values are good until
 // fn returns. ErrNoRun when the log is not there (any more).
 func (s *Sync) Each(run int64, fn func(*Logged) error) error {
 	err := s.withLog(run, func(log runLog) error {
@@ -33,7 +32,7 @@ func (r *Record) Clone() Record {
 	return l.clone()
 }
 
-// Sums are the counters of a run, added up anew from its log. ErrNoRun as for Each.
+// Sums are the counters of a run, recomputed from its log. ErrNoRun as for Each.
 func (s *Sync) Sums(run int64) (Counters, error) {
 	var sums Counters
 	err := s.withLog(run, func(log runLog) error {
@@ -52,7 +51,7 @@ func (s *Sync) Sums(run int64) (Counters, error) {
 	return sums, nil
 }
 
-// callMark stands before each call of a batch, behind the operation: a log of
+// callMark precedes each call of a batch, after the operation: a log of
 // before calls were kept has none.
 const callMark = "\x00"
 

@@ -30,7 +30,7 @@ type index struct {
 	segments [][]*segment // level 0 is the newest; in a level the last
 	last     []byte       // the greatest key of all segments
 
-	generation uint32 // of what is in memory
+	generation uint32 // of the part in memory
 }
 
 type indexed struct {
@@ -176,7 +176,7 @@ func (x *index) follow(it *item, r *Record, number uint64) {
 	x.rows += len(it.row)
 }
 
-// spill writes what is in memory as a segment.
+// spill writes the part in memory as a segment.
 func (x *index) spill() error {
 	s, err := x.write(x.inMemory())
 	if err != nil {

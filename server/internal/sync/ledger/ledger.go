@@ -21,14 +21,14 @@ type Options struct {
 	// Crash is called at each of CrashPoints, so that a test can end the process
 	// there. Nil: nothing.
 	Crash func(point string)
-	// Fault is asked before each use of a file, so that a test can have a bad disk: how
-	// many of n bytes are written, and what goes wrong. Nil: a good one.
+	// Fault is called before each use of a file, so that a test can have a bad disk:
+	// how many of n bytes are written, and the error. Nil: a good one.
 	Fault func(what, name string, n int) (int, error)
 
 	indexItems int // tests: keys of a run in memory, and how many segments make one
 	indexFan   int
 	block      int                      // tests: bytes of a block of the state
-	bound      *atomic.Pointer[Binding] // what Bind was given
+	bound      *atomic.Pointer[Binding] // the argument of Bind
 }
 
 // The points at which a test can end the process.
@@ -38,9 +38,9 @@ const (
 	AfterAppend  = "after-append"              // it is durable, Append has not returned
 	BeforeMerge  = "before-merge"              // of the log into the state
 	MidMerge     = "mid-merge"                 // after the first entry and after each block
-	AfterMerge   = "after-merge-before-rename" // the new state is written beside the old one
+	AfterMerge   = "after-merge-before-rename" // the new state is written next to the old one
 	AfterRename  = "after-rename"              // it took its place; the log does not know
-	MidRestore   = "mid-restore"               // the restored files are complete beside the old ones
+	MidRestore   = "mid-restore"               // the restored files are complete next to the old ones
 )
 
 // CrashPoints lists those of a run in their order; MidRestore is in none.
@@ -48,7 +48,7 @@ func CrashPoints() []string {
 	return []string{BeforeAppend, MidAppend, AfterAppend, BeforeMerge, MidMerge, AfterMerge, AfterRename}
 }
 
-// What can be wrong beside the disk.
+// Errors that are not of the disk.
 var (
 	ErrDamaged = errors.New("the file is damaged")
 	ErrBusy    = errors.New("a run of this sync is open")
@@ -72,7 +72,7 @@ const (
 	gonePrefix  = "gone-"
 )
 
-// Open makes the folder and ends what a killed process had begun there.
+// Open makes the folder and finishes the work of a killed process there.
 func Open(o Options) (*Ledger, error) {
 	o.bound = new(atomic.Pointer[Binding])
 	l := &Ledger{o: o, syncs: map[int64]*Sync{}}
@@ -131,8 +131,7 @@ func (l *Ledger) Sync(id int64) *Sync {
 	return s
 }
 
-// Close closes the runs that are open; what they appended is resumed by the
-// next Begin.
+// Close closes the runs that are open; the next Begin resumes them.
 func (l *Ledger) Close() error {
 	l.mu.Lock()
 	var open []*Run
@@ -193,7 +192,7 @@ func (s *Sync) discard(dir string) error {
 	return os.RemoveAll(gone)
 }
 
-// beside is a folder of this sync with another prefix.
+// beside is this sync's folder with another prefix.
 func (s *Sync) beside(prefix string) string {
 	return filepath.Join(filepath.Dir(s.files.dir), prefix+strconv.FormatInt(s.id, 10))
 }

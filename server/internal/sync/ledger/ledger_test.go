@@ -37,7 +37,7 @@ func ran(t *testing.T, s *Sync, run int64, batches ...[]Record) Counters {
 	return r.Counters()
 }
 
-// What verdicts do to an entry that was there, or not.
+// Effects of verdicts on an existing or missing entry.
 func TestVerdictsOnTheState(t *testing.T) { everywhere(t, verdictsOnTheState) }
 
 func verdictsOnTheState(t *testing.T, p place) {
@@ -260,7 +260,7 @@ func TestConstantMemory(t *testing.T) {
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(most))
 }
 
-// held is what is in use after a collection.
+// held is the memory in use after a collection.
 func held() uint64 {
 	runtime.GC()
 	var m runtime.MemStats

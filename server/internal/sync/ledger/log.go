@@ -19,8 +19,8 @@ import (
 //	         'r': the run was resumed here
 //
 // A frame that ends beyond the end of the file was being written when the
-// process was killed: no caller was told that it is durable, so it is cut. Any
-// other wrong byte is damage.
+// process was killed: no caller knows it as durable, so it is cut. Any other
+// wrong byte is damage.
 const (
 	logMagic  = "dklogs_1"
 	frameHead = 16
@@ -137,8 +137,8 @@ func (l *logReader) next() ([]byte, error) {
 	return l.frame, nil
 }
 
-// each reads the rest of the log. batch is told of every batch before its
-// records, resume of every frame 'r'; either may be nil.
+// each reads the rest of the log. batch gets every batch before its
+// records, resume every frame 'r'; either may be nil.
 func (l *logReader) each(batch func(*Batch), record func(*logged) error, resume func()) error {
 	for {
 		start := *l

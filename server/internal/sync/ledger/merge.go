@@ -122,10 +122,10 @@ func (m *merged) sink(i int) {
 	}
 }
 
-// merge makes the new state; the mark of damage is then in its meta or gone. A
-// run that learnt nothing changes the Meta only. A
-// state that turns out to be damaged here is made anew from the logs, and the next
-// run must be a full sync, whatever the caller thought of it.
+// merge makes the new state; the mark of damage is then in its meta or gone. A run
+// that learnt nothing changes the Meta only. A state that turns out to be damaged
+// here is rebuilt from the logs, and the next run must be a full sync, even if the
+// caller did not want one.
 func (s *Sync) merge(x *index, meta Meta) error {
 	now, whole, err := s.meta()
 	if err != nil {
@@ -217,9 +217,9 @@ func (s *Sync) writeItems(w *sortedWriter, from items) error {
 	}
 }
 
-// overlay is what a run learnt over the state with the same keys, in key order;
-// entries that it says nothing of stay as they are. What sorts before a key is
-// left out.
+// overlay lays the entries of a run over the state with the same keys, in key
+// order; entries that it does not mention stay as they are. Keys that sort
+// before a key are left out.
 type overlay struct {
 	run, state items
 	below      []byte

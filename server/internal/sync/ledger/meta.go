@@ -12,12 +12,12 @@ import (
 type Meta struct {
 	Mapping   Fingerprint     `json:"mapping"`              // of the mapping whose records the fingerprints are of
 	HighWater json.RawMessage `json:"high_water,omitempty"` // the caller's; nil when there is none
-	Notes     json.RawMessage `json:"notes,omitempty"`      // the caller's: endpoint, identifier, what else must stay the same
-	Below     []byte          `json:"below,omitempty"`      // entries whose keys sort before it are dropped: they are never asked for again
+	Notes     json.RawMessage `json:"notes,omitempty"`      // the caller's: endpoint, identifier, and other values that must stay the same
+	Below     []byte          `json:"below,omitempty"`      // entries whose keys sort before it are dropped: they are never needed again
 	Run       int64           `json:"run"`                  // the last run in the state; the ledger fills it in
 	Rows      int64           `json:"rows"`                 // entries of the state; the ledger fills it in
 	Damaged   bool            `json:"damaged"`              // acknowledgements may be missing: the next run must be a full sync
-	Reason    string          `json:"reason,omitempty"`     // what is damaged, as a sentence
+	Reason    string          `json:"reason,omitempty"`     // the damage, as a sentence
 }
 
 // storedMeta is a Meta in a file. Every state has another generation, so that
@@ -27,7 +27,7 @@ type storedMeta struct {
 	Generation int64 `json:"generation"`
 }
 
-// What was damaged, as Meta.Reason says it.
+// Kinds of damage, as Meta.Reason reports them.
 const (
 	stateDamaged = "the state file is damaged"
 	metaDamaged  = "the meta file is damaged"
@@ -116,7 +116,7 @@ func (s *Sync) changeMeta(meta storedMeta) error {
 	return nil
 }
 
-// damage says what was found damaged since the last state was written.
+// damage returns the damage found since the last state was written.
 func (s *Sync) damage() (reason string, found bool, err error) {
 	f, err := s.files.open(damagedFile)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -11,12 +11,12 @@ import (
 	"pgregory.net/rapid"
 )
 
-// model is what the books must say, told from the whole history each time.
+// model is the expected ledger, computed from the whole history each time.
 type model struct {
 	runs     map[int64][]told // every record for which Append returned nil
 	settled  []int64          // in the order in which they came into the state
 	merged   map[int64]int    // so many of their records
-	resumes  map[int64]int    // so many records were told when it was last resumed
+	resumes  map[int64]int    // number of records when it was last resumed
 	last     int64
 	open     bool
 	meta     Meta
@@ -27,7 +27,7 @@ type told struct {
 	Record
 	operation string
 	key       string
-	skipped   int64 // a told record that stands for rows that are not listed
+	skipped   int64 // a record that represents rows that are not listed
 }
 
 // entries applies every record one after the other.

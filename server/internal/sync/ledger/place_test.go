@@ -55,7 +55,7 @@ func change(t testing.TB, s *Sync, name string, data []byte) {
 	require.NoError(t, s.files.write(name, data))
 }
 
-// check compares everything that can be asked with the model.
+// check compares everything that can be queried with the model.
 func (w *world) check(t *rapid.T) {
 	want := w.entries()
 	got := scan(t, w.s)

@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// A state that is gone, damaged, or older than the logs beside it is made anew from
-// those logs: they name every key that the destination has acknowledged, as far as
-// they are kept. The next run is a full sync all the same (spec 7.2 rule 5), but it
-// knows which records to delete. Meta.Reason says what was lost.
+// A state that is gone, damaged, or older than its logs is rebuilt from them: they
+// name every key that the destination has acknowledged, as far as they are kept.
+// The next run is a full sync all the same (spec 7.2 rule 5), but it knows which
+// records to delete. Meta.Reason names the loss.
 
-// What became of a state, as Meta.Reason begins.
+// Beginnings of Meta.Reason for a lost state.
 const (
 	stateMissing = "the state file is missing"
 	stateOlder   = "the state file is older than the logs of its runs"
@@ -26,11 +26,11 @@ const (
 	UnknownDeletes = "deletes of rows that left the source before are unknown"
 )
 
-// reasonEnd is between what was lost and what became of it.
+// reasonEnd is between the loss and its repair.
 const reasonEnd = "; "
 
-// checkState reads every byte of the state. One that is not as it was left is made
-// anew; the full sync that must follow sends again what it would miss.
+// checkState reads every byte of the state. A changed one is rebuilt; the full
+// sync that must follow sends missing entries again.
 func (s *Sync) checkState(run int64) error {
 	reason, _, err := s.doubt()
 	if err != nil || reason == "" {
@@ -63,7 +63,7 @@ func (s *Sync) doubt() (reason string, there bool, err error) {
 	case there:
 		return "", there, nil
 	}
-	// Killed before it was made anew.
+	// Killed before it was rebuilt.
 	if was, _, _ := strings.Cut(meta.Reason, reasonEnd); was == stateDamaged || was == stateMissing {
 		return was, there, nil
 	}
@@ -73,7 +73,7 @@ func (s *Sync) doubt() (reason string, there bool, err error) {
 	return stateMissing, there, nil
 }
 
-// newestMerged is the newest run that the files beside the state say is in it.
+// newestMerged is the newest run that is in the state according to the other files.
 func (s *Sync) newestMerged() (newest int64, err error) {
 	done, err := s.logs(doneSuffix)
 	if err != nil {
@@ -165,9 +165,9 @@ func (s *Sync) keptSince(after, but int64) (k kept, err error) {
 	return k, nil
 }
 
-// rebuild makes the state anew; the next settle puts the logs into it. Killed
+// rebuild starts to rebuild the state; the next settle puts the logs into it. Killed
 // anywhere, the next Begin goes on: the mark is durable before anything goes. run is
-// the one that begins, and reads its own log.
+// the one that starts, and reads its own log.
 func (s *Sync) rebuild(reason string, run int64) error {
 	if err := s.files.write(damagedFile, []byte(reason)); err != nil {
 		return err
@@ -215,7 +215,7 @@ func rebuiltOf(k kept) string {
 	return fmt.Sprintf(rebuiltPart, len(k.runs))
 }
 
-// rebuilt makes a state anew that went bad while a run was open, up to that run.
+// rebuilt rebuilds a state that went bad while a run was open, up to that run.
 func (s *Sync) rebuilt(run int64) (storedMeta, error) {
 	err := s.rebuild(stateDamaged, run)
 	if err == nil {

@@ -36,7 +36,7 @@ func lives(t *testing.T, s *Sync, runs int) {
 }
 
 // TestStateIsRebuiltFromItsLogs: a state that is gone, damaged or an older one has
-// afterwards every entry that it had, and says what was lost.
+// afterwards every entry that it had, and reports what was lost.
 func TestStateIsRebuiltFromItsLogs(t *testing.T) {
 	for name, c := range map[string]struct {
 		harm   func(t *testing.T, s *Sync, older []byte)

@@ -6,8 +6,8 @@ import (
 	"io/fs"
 )
 
-// openLog opens the log of a run, or makes an empty one, and reads what is in
-// it. What is torn at its end, or damaged, is cut.
+// openLog opens the log of a run, or makes an empty one, and reads its
+// content. A torn or damaged end is cut.
 func (s *Sync) openLog(run int64) (_ *Run, err error) {
 	r, name := &Run{s: s, id: run}, logName(run, openSuffix)
 	r.f, err = s.files.open(name)
@@ -38,7 +38,7 @@ func (s *Sync) openLog(run int64) (_ *Run, err error) {
 	return r, nil
 }
 
-// replay reads the log up to its end, or up to what is not whole there.
+// replay reads the log up to its end, or up to a damaged part.
 func (r *Run) replay() (whole bool, err error) {
 	if r.index != nil {
 		if err := r.index.close(); err != nil {
@@ -77,7 +77,7 @@ func (r *Run) learn(record *logged) error {
 		return nil
 	}
 	find := r.index.at
-	if record.Verdict != Rejected { // a refusal alone leaves something of what was before
+	if record.Verdict != Rejected { // only a refusal keeps parts of the entry before
 		find = r.index.over
 	}
 	it, err := find(record.Key)

@@ -19,14 +19,14 @@ type Run struct {
 	began   Meta
 	resumed bool
 
-	mu     sync.Mutex // what follows, held while a batch is written
+	mu     sync.Mutex // the fields below, held while a batch is written
 	f      *file
 	end    int64 // up to here the log is durable
 	place  uint32
 	number uint64
 	index  *index
 	buffer []byte
-	failed error // what the run stopped at
+	failed error // the error that stopped the run
 }
 
 // Begin starts the log of a run, or resumes it: after a kill everything is
@@ -71,7 +71,7 @@ func (s *Sync) begin(run int64, meta Meta) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The log of an older run over a newer state would undo what came between.
+	// The log of an older run over a newer state would undo later changes.
 	if now.Run > run {
 		return nil, fmt.Errorf("run %d came later", now.Run)
 	}
@@ -147,15 +147,15 @@ func (s *Sync) settleRun(run int64) error {
 	return s.files.rename(logName(run, openSuffix), logName(run, doneSuffix))
 }
 
-// Began is the meta that the run was begun with the first time.
+// Began is the meta at the first start of the run.
 func (r *Run) Began() Meta { return r.began }
 
 // Resumed reports whether an earlier process, or an earlier Begin, has appended
 // to this run: only then Last can know of a key before the run sends it.
 func (r *Run) Resumed() bool { return r.resumed }
 
-// Counters are the sums over what is durable in the log; they can be asked for
-// at any time, also when the run is closed.
+// Counters are the sums over the durable part of the log; they can be read at
+// any time, also when the run is closed.
 func (r *Run) Counters() Counters {
 	r.queue.Lock()
 	defer r.queue.Unlock()
@@ -169,7 +169,7 @@ func (r *Run) Last(key []byte) (Verdict, Fingerprint, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.failed != nil {
-		return 0, Fingerprint{}, false // what failed may be in the index
+		return 0, Fingerprint{}, false // the failed batch may be in the index
 	}
 	it, err := r.index.get(key)
 	if err != nil {
@@ -181,11 +181,11 @@ func (r *Run) Last(key []byte) (Verdict, Fingerprint, bool) {
 	return it.verdict(), it.print, true
 }
 
-// Finish merges the log into a new state with this meta and puts it in place
-// of the old one, in one step; the log is kept for Records. The caller chooses
-// the meta: a run that did not reach its end hands in what Meta said before it,
+// Finish merges the log into a new state with this meta and puts it in place of
+// the old one, in one step; the log is kept for Records. The caller chooses the
+// meta: a run that did not reach its end hands in what Meta said before it,
 // also its Damaged. After a crash anywhere in it, Begin and Finish again. When
-// it fails the old state stands and the run stays open.
+// it fails the old state stays and the run stays open.
 func (r *Run) Finish(meta Meta) error {
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()

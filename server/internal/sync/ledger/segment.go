@@ -15,7 +15,7 @@ type segment struct {
 	end   int64
 	block int // the one that the reader is in; -1: none
 	from  sortedReader
-	it    item // where the reader stands in it
+	it    item // the reader's current item
 }
 
 type head struct {
@@ -84,7 +84,7 @@ func (s *segment) get(key []byte) (item, bool, error) {
 	}
 }
 
-// seek stands at the first item of a block.
+// seek moves to the first item of a block.
 func (s *segment) seek(block int) error {
 	if block != s.block {
 		s.from.f, s.from.at, s.from.end, s.from.place = s.f, s.heads[block].at, s.end, uint32(block)

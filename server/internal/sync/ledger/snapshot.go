@@ -68,9 +68,9 @@ func (s *Sync) pack(to *tar.Writer, name string) error {
 	return err
 }
 
-// Restore replaces the books of the sync by those of a snapshot, all or
-// nothing: whatever is wrong with the archive, or a kill, leaves what was
-// there, or all that is new. ErrBusy while a run is open.
+// Restore replaces the ledger of the sync by that of a snapshot, all or
+// nothing: a bad archive, or a kill, leaves either the old or the new
+// one. ErrBusy while a run is open.
 func (s *Sync) Restore(r io.Reader) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

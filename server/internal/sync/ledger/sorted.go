@@ -29,7 +29,7 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// checksum covers the place of a block beside its bytes.
+// checksum covers the place of a block as well as its bytes.
 func checksum(place uint32, data []byte) uint32 {
 	var p [4]byte
 	binary.LittleEndian.PutUint32(p[:], place)

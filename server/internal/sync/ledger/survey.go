@@ -12,7 +12,7 @@ type Survey struct {
 	// Empty: there is no state, or a damaged one, which Begin puts away.
 	Empty bool
 	// Unsettled are the runs whose logs the next Begin puts into the state first; a
-	// Scan before it does not show what they have learnt.
+	// Scan before it does not show their entries.
 	Unsettled []int64
 }
 

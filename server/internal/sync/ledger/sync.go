@@ -15,7 +15,7 @@ import (
 const (
 	stateFile   = "state"
 	metaFile    = "meta"    // a Meta that is newer than that in the state
-	damagedFile = "damaged" // its text says what was damaged; it goes when a new state is written
+	damagedFile = "damaged" // its text names the damage; it goes when a new state is written
 	runPrefix   = "run-"
 	openSuffix  = ".open" // the log of a run that is not in the state yet
 	doneSuffix  = ".log"

@@ -22,7 +22,7 @@ import (
 //
 // Values are nil, bool, the integer and float types, *big.Int, json.Number,
 // string, []byte, time.Time, []any and map[string]any. A cast that would lose
-// information fails and says what: nothing is rounded, cut or guessed.
+// information fails with the loss: nothing is rounded, cut or guessed.
 func Cast(value any, fieldType string, array bool) (any, error) {
 	if value == nil {
 		return nil, nil
@@ -32,7 +32,7 @@ func Cast(value any, fieldType string, array bool) (any, error) {
 	}
 	items, ok := value.([]any)
 	if !ok {
-		// Sources without arrays of their own keep them as JSON text.
+		// Sources without arrays keep them as JSON text.
 		source, isText := value.(string)
 		decoded, err := decodeValue([]byte(source))
 		if items, ok = decoded.([]any); !isText || err != nil || !ok {
@@ -83,7 +83,7 @@ func decodeValue(data []byte) (any, error) {
 	if err := d.Decode(&value); err != nil {
 		return nil, fmt.Errorf("decode value: %w", err)
 	}
-	// What follows the value would be lost without a word.
+	// Text after the value would be lost silently.
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("decode value: more than one value")
 	}

@@ -44,15 +44,15 @@ func castNumber(value any, fieldType string) (any, error) {
 	return castFloat(digits)
 }
 
-// castFloat refuses a number that has no float of its own: an integer beyond
-// 2^53 that would become a neighbour, more than 17 digits, or one out of range.
+// castFloat refuses a number that has no separate float: an integer beyond 2^53
+// that would become a neighbour, more than 17 digits, or one out of range.
 func castFloat(digits string) (any, error) {
 	f, err := strconv.ParseFloat(digits, 64)
 	if err != nil || math.IsInf(f, 0) {
 		return nil, fmt.Errorf("%s is out of the range of a float", foreign.Clip(digits, 80))
 	}
-	// Exact fractions tell 0.1, whose shortest float reads the same again, from
-	// a number that the float only comes near to.
+	// Exact fractions distinguish 0.1, whose shortest float reads the same
+	// again, from a number that the float only approximates.
 	exact, _ := new(big.Rat).SetString(digits)
 	shortest := strconv.FormatFloat(f, 'f', -1, 64)
 	if back, _ := new(big.Rat).SetString(shortest); exact == nil || back.Cmp(exact) != 0 {

@@ -136,8 +136,7 @@ func TestCastArray(t *testing.T) {
 	}
 }
 
-// What a cast lets through is worth what it was, and casting again changes
-// nothing.
+// A cast value keeps its meaning, and casting again changes nothing.
 func TestCastKeepsNumbers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		digits := rapid.StringMatching(`-?(0|[1-9][0-9]{0,30})(\.[0-9]{1,20})?(e-?[0-9]{1,2})?`).Draw(t, "digits")

@@ -17,7 +17,7 @@ var moments = []string{
 	time.DateOnly,
 }
 
-// parseMoment reads a time of any of these forms. dateOnly tells that there was
+// parseMoment reads a time of any of these forms. dateOnly means that there was
 // no time of day, which is not the same as midnight.
 func parseMoment(s string) (moment time.Time, dateOnly bool, err error) {
 	s = strings.TrimSpace(s)

@@ -11,10 +11,10 @@ import (
 	"github.com/destkit/destkit/server/api"
 )
 
-// Keys of advanced_configuration that the service itself understands, beside
-// those of the destination object. DeleteRecords says what a delete record
-// carries on a custom destination, "identifier" (default) or "full";
-// AllowEmptySource lets a mirror remove everything when its source is empty.
+// Keys of advanced_configuration that the service itself understands, besides those of the
+// destination object. DeleteRecords selects what a delete record carries on a custom
+// destination, "identifier" (default) or "full"; AllowEmptySource lets a mirror remove
+// everything when its source is empty.
 const (
 	DeleteRecords    = "delete_records"
 	AllowEmptySource = "allow_empty_source"
@@ -57,13 +57,13 @@ func Define(destinationType string, objects []*api.DestinationObject) {
 }
 
 // checkAdvanced: the allowed keys are those of the object (spec 2.6, 2.4). null
-// stands for a key that is left out.
+// means a key that is left out.
 func (c *checker) checkAdvanced() {
 	const at = "advanced_configuration"
 	known := map[string]api.AdvancedField{}
 	if c.Object != nil {
-		// The short list first: the long one says more of the same keys and
-		// wins.
+		// The short list first: the long one has more about the same keys
+		// and wins.
 		for name, kind := range c.Object.ConfigurableFieldDefinitions {
 			known[name] = api.AdvancedField{Name: name, Type: kind}
 		}
@@ -78,8 +78,8 @@ func (c *checker) checkAdvanced() {
 		switch {
 		case ok:
 			c.checkAdvancedValue(at+"."+key, field, given[key])
-		// The service's own key where it has no meaning: better told than
-		// called unknown.
+		// The service's own key where it has no meaning: an explanation
+		// is better than "unknown".
 		case key == DeleteRecords || key == AllowEmptySource:
 			if c.Object != nil {
 				c.bad(at+"."+key, "does nothing on the object %q: its advanced_configuration_field_definitions do not list it", c.Object.FullName)

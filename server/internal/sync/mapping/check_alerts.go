@@ -15,7 +15,7 @@ var alertTypes = []string{
 }
 
 // alertOptions are the options of each type in the order of the wire (spec 2.8); a
-// question mark stands behind those that may be left out.
+// question mark follows those that may be left out.
 var alertOptions = map[string][]string{
 	api.AlertFailure:              nil,
 	api.AlertInvalidRecordPercent: {"threshold"},
@@ -25,7 +25,7 @@ var alertOptions = map[string][]string{
 	api.AlertStatus:               {"status_name"},
 }
 
-// What a count deviation can compare, in the words of the wire.
+// Counts that a count deviation can compare, in the words of the wire.
 var countedRecords = []string{
 	"source_record_count", "records_updates", "records_deletes", "records_invalid",
 	"records_processed", "records_updated", "records_failed",

@@ -13,10 +13,10 @@ var wireTypes = []string{
 	api.TypeBoolean, api.TypeDecimal, api.TypeFloat, api.TypeInteger, api.TypeDate, api.TypeDateTime, api.TypeString,
 }
 
-// casts says which types the values of a column can become at all. What a
-// single value loses on the way (2.5 as an integer, a time of day as a date) is
-// found record by record; only pairs that can never work are refused when a
-// sync is configured. Strings and columns of an unknown kind may hold anything.
+// casts holds the types that the values of a column can become at all. Losses
+// of a single value (2.5 as an integer, a time of day as a date) are found
+// record by record; only pairs that can never work are refused when a sync is
+// configured. Strings and columns of an unknown kind may hold anything.
 var casts = map[api.Kind][]string{
 	api.KindBoolean:  {api.TypeBoolean, api.TypeInteger, api.TypeString},
 	api.KindInteger:  {api.TypeInteger, api.TypeFloat, api.TypeDecimal, api.TypeBoolean, api.TypeString},

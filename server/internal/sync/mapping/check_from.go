@@ -15,7 +15,7 @@ import (
 	"github.com/destkit/destkit/server/api"
 )
 
-// What a mapping can be from: spec 2.7 and what is published.
+// Sources of a mapping: spec 2.7 and published behaviour.
 var fromTypes = []string{
 	api.FromColumn, api.FromConstant, api.FromLiquid, api.FromSyncMetadata, api.FromSegmentMembership, api.FromCompoundKey,
 }
@@ -129,8 +129,8 @@ var constantShape = map[string]string{
 	"datetime":  `write a string such as "2021-03-29T16:32:23Z" or "2021-03-29"`,
 }
 
-// constantKind is the kind of a constant's value, and whether it is what its
-// basic type says.
+// constantKind is the kind of a constant's value, and whether it matches its
+// basic type.
 func constantKind(basicType string, value []byte) (api.Kind, bool) {
 	var s string
 	isString := json.Unmarshal(value, &s) == nil && value[0] == '"'
@@ -201,8 +201,8 @@ func (c *checker) checkTemplate(at string, data json.RawMessage) {
 	}
 }
 
-// lineOf says where the mistake of a template of several lines stands, after the
-// published text, which names no line.
+// lineOf names the line of a mistake in a template of several lines, after the
+// published text, which names none.
 func lineOf(source string, err error) string {
 	var mistake *liquid.Error
 	if !errors.As(err, &mistake) || !strings.Contains(source, "\n") {

@@ -19,7 +19,7 @@ func (c *checker) checkIdentifiers() {
 	}
 	switch {
 	case len(marked) == 0 && !c.needsIdentifier():
-	// Nothing is mapped at all, which is the first thing to tell.
+	// Nothing is mapped at all, which is the first thing to report.
 	case len(marked) == 0 && len(c.config.Mappings) == 0:
 		c.bad("mappings", "must have at least one mapping, the primary identifier")
 	case len(marked) == 0:
@@ -27,7 +27,7 @@ func (c *checker) checkIdentifiers() {
 	}
 	for n, i := range marked {
 		at := fmt.Sprintf("mappings[%d]", i)
-		// The first one counts; each further one is told where it stands.
+		// The first one counts; each further one is reported at its place.
 		if n > 0 {
 			c.bad(at+".is_primary_identifier", "mappings[%d] is the primary identifier already: only one mapping may be", marked[0])
 			continue
@@ -39,8 +39,7 @@ func (c *checker) checkIdentifiers() {
 // needsIdentifier: some objects need none (spec 2.3), and an append sync with a
 // high-water mark knows new records by that (spec 2.6).
 func (c *checker) needsIdentifier() bool {
-	// An object that says nothing about it needs one: records could not be told
-	// apart.
+	// An object without a rule needs one: records could not be distinguished.
 	rules := &api.PrimaryIdentifiers{Upsert: api.IdentifierRule{Required: true}, Mirror: api.IdentifierRule{Required: true}}
 	if c.Object != nil && c.Object.PrimaryIdentifierMappingAttributes != nil {
 		rules = c.Object.PrimaryIdentifierMappingAttributes

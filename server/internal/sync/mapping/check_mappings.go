@@ -13,8 +13,8 @@ import (
 // object has no field for it.
 const AppendKey = "unique_id"
 
-// checkMappings: spec 2.7 and what is published, mapping by mapping, then the rules
-// about all of them together.
+// checkMappings: spec 2.7 and published behaviour, mapping by mapping, then the
+// rules about all of them together.
 func (c *checker) checkMappings() {
 	for i := range c.config.Mappings {
 		c.checkMapping(fmt.Sprintf("mappings[%d]", i), &c.config.Mappings[i])
@@ -24,8 +24,8 @@ func (c *checker) checkMappings() {
 	c.checkRequired()
 }
 
-// checkMapping checks one mapping: where values come from, whether they fit,
-// and what is done with them.
+// checkMapping checks one mapping: the source of its values, their types,
+// and their handling.
 func (c *checker) checkMapping(at string, m *api.Mapping) {
 	kind := c.checkFrom(at+".from", &m.From)
 	if m.Position != nil && *m.Position < 0 {
@@ -133,7 +133,7 @@ func (c *checker) mayCreate(m *api.Mapping) bool {
 	return m.GenerateField || c.Object.AllowCustomFields && !emptySegment(m.To)
 }
 
-// unknownField tells what is wrong with a name, and which was probably meant.
+// unknownField reports the problem of a name, and suggests one.
 func (c *checker) unknownField(field, to string) {
 	if emptySegment(to) {
 		c.bad(field, "%q has an empty part: nested names are parts with single dots between them", foreign.Clip(to, 80))
@@ -237,7 +237,7 @@ func (c *checker) checkLookup(at string, m *api.Mapping, field *api.DestinationF
 		}
 		return
 	}
-	// The other object cannot be asked for; whether its field exists shows when
+	// The other object cannot be fetched; whether its field exists shows when
 	// records are sent.
 	if c.Lookups == nil {
 		return
@@ -260,8 +260,8 @@ func (c *checker) checkLookup(at string, m *api.Mapping, field *api.DestinationF
 	}
 }
 
-// checkTwice: no field is written by two mappings, nor a field beside a part of
-// itself.
+// checkTwice: no field is written by two mappings, nor a field and a part of
+// it.
 func (c *checker) checkTwice() {
 	fold := func(to string) string { return to }
 	if c.Object != nil && !c.Object.AllowCaseSensitiveFields && c.Object.AllowCustomFields {

@@ -13,12 +13,12 @@ import (
 var operations = []string{api.OperationAppend, api.OperationInsert, api.OperationMirror, api.OperationUpdate, api.OperationUpsert}
 
 // checkOperation: spec 2.6, and the object decides what it can do (spec 2.3).
-// Mirror is an operation of its own and must be listed like the others.
+// Mirror is a separate operation and must be listed like the others.
 func (c *checker) checkOperation() {
 	if !c.oneOf("operation", c.config.Operation, operations...) {
 		return
 	}
-	// A custom destination is never offered append, whatever it says.
+	// A custom destination is never offered append, whatever it lists.
 	if c.config.Operation == api.OperationAppend && c.DestinationType == api.TypeCustomAPI {
 		c.bad("operation", "append is not possible on a custom destination: use insert or upsert")
 		return
@@ -59,8 +59,7 @@ func (c *checker) checkDestination() {
 	}
 }
 
-// whyNot is what the object says about itself, which a client sees with the object
-// too.
+// whyNot is the object's own reason, which a client sees with the object too.
 func whyNot(o *api.DestinationObject) string {
 	rules := o.PrimaryIdentifierMappingAttributes
 	if rules == nil || text(rules.Upsert.Notes) == "" {
@@ -73,7 +72,7 @@ func whyNot(o *api.DestinationObject) string {
 // may send them back.
 var internalSources = []string{"business_object_source", "filter_segment_source", "cohort_source"}
 
-// checkSource: the shapes of spec 2.8 and what is published.
+// checkSource: the shapes of spec 2.8 and published behaviour.
 func (c *checker) checkSource() {
 	if c.config.SourceAttributes.ConnectionID <= 0 {
 		c.bad("source_attributes.connection_id", "is required: the id of a source")
@@ -185,8 +184,7 @@ func (c *checker) checkStrategies() {
 // checkHighWaterMark: the column of new records of append syncs, in its present
 // and its deprecated form (spec 2.6, 9).
 func (c *checker) checkHighWaterMark() {
-	// Both forms are stored, so a client that sends back what it has read sends
-	// both.
+	// Both forms are stored, so a client that sends back a reply sends both.
 	const now, old = "high_water_mark_attribute", "high_water_mark_attributes"
 	name := text(c.config.HighWaterMarkAttribute)
 	if c.config.HighWaterMarkAttribute != nil {

@@ -16,7 +16,7 @@ var frequencies = []string{
 // By their place: Sunday is 0, as in a cron expression.
 var days = []string{"Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"}
 
-// checkMode: spec 2.6 and what is published. Several triggers may stand together.
+// checkMode: spec 2.6 and published behaviour. Several triggers can be combined.
 func (c *checker) checkMode() {
 	mode := c.config.Mode
 	if mode == nil {
@@ -109,8 +109,8 @@ func (c *checker) checkFlatSchedule() {
 	flat := flatSchedule(c.config)
 	mode := c.config.Mode
 	if flat != nil {
-		// Where mode says the same it was checked there: the same problem under two
-		// names would look like two.
+		// Where mode has the same value it was checked there: the same problem
+		// under two names would look like two.
 		if c.config.ScheduleFrequency == nil {
 			c.bad("schedule_frequency", "is required beside the other schedule fields: one of %s", strings.Join(frequencies, ", "))
 		} else if mode == nil || mode.Triggers == nil || !sameSchedule(mode.Triggers.Schedule, flat) {
@@ -157,7 +157,7 @@ func sameTriggers(a, b *api.Triggers) bool {
 	return sameSchedule(orNever(a.Schedule), orNever(b.Schedule)) && reflect.DeepEqual(one, other)
 }
 
-// orNever is the schedule that stands where none was given.
+// orNever is the schedule used where none was given.
 func orNever(s *api.Schedule) *api.Schedule {
 	if s == nil {
 		return &api.Schedule{Frequency: api.FrequencyNever}

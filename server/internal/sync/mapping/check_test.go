@@ -96,7 +96,7 @@ func valid() Subject {
 	}
 }
 
-// rule is one change of a valid sync and what is said about it: place and a
+// rule is one change of a valid sync and the expected problem: place and a
 // part of the message, "" for nothing.
 type rule struct {
 	name    string

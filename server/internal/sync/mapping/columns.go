@@ -31,7 +31,7 @@ func Readings(c *api.SyncConfig) (list []Reading) {
 			}
 			template, err := liquid.Parse(source)
 			if err != nil {
-				continue // Check says so
+				continue // Check reports it
 			}
 			for _, name := range template.Columns() {
 				list = append(list, Reading{field, name})

@@ -111,8 +111,8 @@ func drawCron(t *rapid.T) (string, cronModel) {
 	return strings.Join(fields[:], " "), m
 }
 
-// zones of moments: schedules are in UTC, whatever zone asks and whether its clock is
-// being changed.
+// zones of moments: schedules are in UTC, whatever the local zone, even while its
+// clock is being changed.
 var zones = []string{"UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu", "Pacific/Apia"}
 
 func TestCronAgreesWithAModel(t *testing.T) {
@@ -141,7 +141,7 @@ func TestCronAgreesWithAModel(t *testing.T) {
 	})
 }
 
-// What the published service does not document is refused, whatever a library takes.
+// Undocumented expressions are refused, whatever a library takes.
 func TestCronRefuses(t *testing.T) {
 	for expression, why := range map[string]string{
 		"": "has 0", "* * * *": "has 4", "* * * * * *": "has 6", "@daily": "without names", "@every 1h": "without names",

@@ -4,9 +4,9 @@
 // the normalization of names and the casts to the types of the wire. It is the
 // only door to the Liquid library.
 //
-// It refuses to know where rows come from, who asks, where anything is stored
-// and how records are sent: what it needs to know about the source and the
-// destination is handed to it as a Subject.
+// It refuses to know where rows come from, who calls, where anything is
+// stored and how records are sent: a Subject holds what it needs to know
+// about the source and the destination.
 package mapping
 
 import (
@@ -18,9 +18,9 @@ import (
 	"github.com/destkit/destkit/server/api"
 )
 
-// Subject is a sync's configuration beside what it is checked against. Rules
-// about something that is not known are skipped, so the zero value of every
-// field but Config only makes Check more lenient.
+// Subject is a sync's configuration with the source and destination to check
+// it against. Rules about something that is not known are skipped, so the
+// zero value of every field but Config only makes Check more lenient.
 type Subject struct {
 	Config            api.SyncConfig
 	Present           map[string]bool        // top-level keys that the payload had; nil: all
@@ -33,7 +33,7 @@ type Subject struct {
 	StreamingDatabase bool                                       // the source is a streaming database
 	Lookups           func(object string) *api.DestinationObject // other objects of the destination; nil, or answering nil: not known
 	ExistingAlerts    []int64                                    // ids of the stored sync's alerts
-	Running           bool                                       // a run asks: a column that has no field is left out
+	Running           bool                                       // for a run: a column that has no field is left out
 }
 
 // Check gives all problems of a sync's configuration in the order of spec 2.6;
@@ -42,7 +42,7 @@ type Subject struct {
 func Check(s Subject) []api.Problem {
 	c := &checker{Subject: s, config: &s.Config}
 	// The order is that in which a person reads the payload. Rules do not stop
-	// one another: all problems are told at once.
+	// one another: all problems are reported at once.
 	c.checkOperation()
 	c.checkDestination()
 	c.checkSource()
@@ -74,8 +74,8 @@ func (c *checker) bad(field, format string, args ...any) {
 	c.problems = append(c.problems, api.Problem{Field: field, Message: fmt.Sprintf(format, args...)})
 }
 
-// sent reports whether the payload had a top-level key. A value that is only
-// left over from what was stored is not held against the client: Normalize
+// sent reports whether the payload had a top-level key. A value left over
+// from the stored configuration is not held against the client: Normalize
 // drops it.
 func (c *checker) sent(key string) bool { return c.Present == nil || c.Present[key] }
 

@@ -14,7 +14,7 @@ const DefaultThreshold = 75
 
 // Normalize brings a valid configuration into the one form that is stored and
 // shown: defaults are filled in, the deprecated and the present form of a value
-// both stand, templates are objects, and values that the operation does not
+// are both set, templates are objects, and values that the operation does not
 // know are dropped. Doing it twice changes nothing.
 func Normalize(c *api.SyncConfig) {
 	normalizeSource(&c.SourceAttributes.Object)
@@ -51,8 +51,8 @@ func Normalize(c *api.SyncConfig) {
 	normalizeMode(c)
 }
 
-// setDefault fills in what a client has not said. A pointer tells that from
-// false and 0.
+// setDefault fills in what a client left out. A pointer distinguishes that
+// from false and 0.
 func setDefault[T any](at **T, value T) {
 	if *at == nil {
 		*at = &value
@@ -142,7 +142,7 @@ func onlyFor(applies bool, value *string, standard string) *string {
 }
 
 // normalizeMode folds the flat schedule fields and the older triggers into mode
-// and shows them again from there. A schedule always stands, with frequency
+// and shows them again from there. There is always a schedule, with frequency
 // never where only another trigger was given.
 func normalizeMode(c *api.SyncConfig) {
 	if c.Mode == nil {

@@ -228,7 +228,7 @@ func TestRenderJSON(t *testing.T) {
 	}
 }
 
-// What a client has named itself is missed by its place; what is generated is not.
+// A missing column that a client named is reported by its place; a generated one is not.
 func TestMissing(t *testing.T) {
 	config := &api.SyncConfig{
 		Operation: api.OperationAppend, HighWaterMarkAttribute: api.Ptr("changed"), FieldBehavior: api.Ptr(api.BehaviorAllProperties),

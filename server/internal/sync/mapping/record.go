@@ -7,7 +7,7 @@ import (
 	"github.com/destkit/destkit/server/api"
 )
 
-// Env is what the records of one run depend on beside the configuration.
+// Env is what the records of one run depend on besides the configuration.
 type Env struct {
 	RunID, SyncID int64
 	Now           time.Time // what "now" means to templates; zero: the system's clock
@@ -15,7 +15,7 @@ type Env struct {
 	// records by the whole name, local_files get objects, and emulated
 	// types, whose fields know no objects either, get the object as JSON text.
 	DestinationType string
-	// HiddenIdentifier is the field that tells records apart where no mapping
+	// HiddenIdentifier is the field that identifies records where no mapping
 	// does, as the destination names it; "" where it has none.
 	HiddenIdentifier string
 	// Segments are those of the dataset that the sync reads, for mappings of type
@@ -34,7 +34,7 @@ type Field struct {
 	ActiveIdentifier bool
 	Hidden           bool // clients never see it
 	New              bool // the object does not have it yet: it is created on write
-	// What the destination has to do with the value, where it can.
+	// The destination's handling of the value, where supported.
 	PreserveValues            bool
 	Merge                     bool // into the array that is there
 	LookupObject, LookupField string
@@ -60,13 +60,13 @@ type Plan struct {
 // wants their values.
 func (p *Plan) Columns() []string { return p.columns }
 
-// Identifier is the destination field that tells records apart; "" where there
+// Identifier is the destination field that identifies records; "" where there
 // is none.
 func (p *Plan) Identifier() string { return p.identifier }
 
-// Generated tells that no mapping is the identifier, so that the key of a
-// record is a hash of its content: equal rows have equal keys, and a changed
-// row is another one.
+// Generated reports whether no mapping is the identifier, so that the key of
+// a record is a hash of its content: equal rows have equal keys, and a
+// changed row is another one.
 func (p *Plan) Generated() bool { return p.generated }
 
 // KeyColumn names the column whose values, ordered by the bytes of their JSON
@@ -113,7 +113,7 @@ type planStep struct {
 type wire uint8
 
 const (
-	wireAny wire = iota // as it stands
+	wireAny wire = iota // unchanged
 	wireBoolean
 	wireInteger
 	wireFloat

@@ -14,12 +14,12 @@ import (
 
 // AppendRecord appends the record of a row to dst: a JSON object with its
 // members in the order of Fields. row has the JSON text of each of Columns.
-// record is dst with what was appended; key is the identifier's value in its one
-// JSON form, as it stands within record; nil without an identifier.
+// record is dst with the appended bytes; key is the identifier's value in its
+// one JSON form, as written in record; nil without an identifier.
 //
 // A row that cannot be sent has a reason in invalid, and record is dst as it
-// was; key is nil then only where the row has none, so that a mirror can keep
-// from deleting what it cannot read.
+// was; key is nil then only where the row has none, so that a mirror does not
+// delete records that it cannot read.
 func (p *Plan) AppendRecord(dst []byte, row [][]byte) (record, key []byte, invalid string) {
 	start := len(dst)
 	dst = append(dst, '{')
@@ -171,8 +171,8 @@ func (p *Plan) invalid(dst []byte, row [][]byte, s *planStep, err error) (record
 	return dst, AppendCanonical(nil, key), invalid
 }
 
-// lostByte is where a text of the source was no UTF-8. What a destination would
-// get in its place is not what the source holds.
+// lostByte is where a text of the source was no UTF-8. A destination would get
+// another text than the source holds.
 var lostByte = []byte(rawjson.LostByte)
 
 var errNotUTF8 = errors.New("the text is not valid UTF-8")
@@ -192,15 +192,15 @@ const LongestRecord = 32 << 20
 
 var errLongRecord = fmt.Errorf("the record has more than %d bytes: map fewer long columns, or cut them with truncate in a template", LongestRecord)
 
-// The digits of a generated key: those of the hash, and room for the number by which
-// equal rows are told apart.
+// The digits of a generated key: those of the hash, and room for the number that
+// distinguishes equal rows.
 const (
 	generatedDigits = 32
 	repeatDigits    = 8
 )
 
 // appendGeneratedSpace leaves room for the identifier, which is the hash of what
-// follows: it stands first.
+// follows: it comes first.
 func (p *Plan) appendGeneratedSpace(dst []byte) []byte {
 	dst = rawjson.AppendString(dst, p.identifier)
 	dst = append(dst, ':', '"')

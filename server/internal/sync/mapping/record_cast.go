@@ -97,7 +97,7 @@ func appendCast(dst []byte, value any, w wire, array bool) ([]byte, error) {
 // The looks below only ever say yes to text that Cast would give back unchanged,
 // so that a wrong no costs time and never a value.
 
-// isWhole tells an integer that needs no work.
+// isWhole reports an integer that needs no work.
 func isWhole(raw []byte) bool {
 	digits := raw
 	if digits[0] == '-' {
@@ -113,7 +113,7 @@ func isWhole(raw []byte) bool {
 	return len(digits) < longestNumber
 }
 
-// isPlainNumber tells a number without an exponent.
+// isPlainNumber reports a number without an exponent.
 func isPlainNumber(raw []byte) bool {
 	if raw[0] != '-' && raw[0]-'0' > 9 || len(raw) > longestNumber || raw[len(raw)-1]-'0' > 9 {
 		return false
@@ -129,8 +129,8 @@ func isPlainNumber(raw []byte) bool {
 	return points <= 1
 }
 
-// isDecimal tells the text of a decimal in its one form: without a sign that
-// needs care and without zeros in front.
+// isDecimal reports the text of a decimal in its one form: without a sign
+// that needs care and without zeros in front.
 func isDecimal(text []byte) bool {
 	return text[0]-'0' <= 9 && (text[0] != '0' || len(text) == 1 || text[1] == '.') && isPlainNumber(text)
 }
@@ -138,7 +138,7 @@ func isDecimal(text []byte) bool {
 // floatDigits are always kept by a float, whatever the number.
 const floatDigits = 15
 
-// isShortFloat tells a number that a float keeps, in its shortest form.
+// isShortFloat reports a number that a float keeps, in its shortest form.
 func isShortFloat(raw []byte) bool {
 	if len(raw) > floatDigits || !isPlainNumber(raw) {
 		return false
@@ -146,12 +146,12 @@ func isShortFloat(raw []byte) bool {
 	return bytes.IndexByte(raw, '.') < 0 || raw[len(raw)-1] != '0'
 }
 
-// isDay tells a date. A text of the fixed form is not put on the heap.
+// isDay reports a date. A text of the fixed form is not put on the heap.
 func isDay(day []byte) bool {
 	return isMoment(append(append(append(make([]byte, 0, 22), '"'), day...), `T00:00:00Z"`...))
 }
 
-// isMoment tells "2021-03-29T16:32:23Z", with a fraction that does not end in 0.
+// isMoment reports "2021-03-29T16:32:23Z", with a fraction that does not end in 0.
 func isMoment(raw []byte) bool {
 	n := len(raw)
 	if n < 22 || n > 32 || raw[0] != '"' || raw[n-1] != '"' || raw[n-2] != 'Z' || n > 22 && raw[n-3] == '0' {

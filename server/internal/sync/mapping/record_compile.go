@@ -14,9 +14,8 @@ import (
 
 // Compile makes the plan of one run from a configuration that Check accepts, the
 // destination object as it is now and the columns of the source as they are now.
-// The problems are those that arise from what has changed since: a column that
-// is gone, a field that is gone, two columns that become one field. With
-// problems there is no plan.
+// The problems come from later changes: a column that is gone, a field that is
+// gone, two columns that become one field. With problems there is no plan.
 func Compile(c api.SyncConfig, object *api.DestinationObject, columns []api.Column, env Env) (*Plan, []api.Problem) {
 	if object == nil {
 		return nil, []api.Problem{{Field: "destination_attributes.object", Message: "the object is not known"}}
@@ -97,7 +96,7 @@ func (k *compiler) mappings() []placed {
 		column := k.columns[i].Name
 		to := NormalizeName(column, text(k.config.FieldNormalization))
 		field := k.object.Field(to)
-		// What cannot be created is left out: the run goes on with the other columns.
+		// Fields that cannot be created are left out: the run goes on with the other columns.
 		if k.columns[i].Unmapped || field == nil && !k.object.AllowCustomFields {
 			continue
 		}
@@ -124,8 +123,8 @@ func (k *compiler) mappings() []placed {
 	return list
 }
 
-// Generated are the mappings that a sync of all properties has beside those of
-// its client, in the form that is shown.
+// Generated are the mappings that a sync of all properties has besides those
+// of its client, in the form that is shown.
 func Generated(c *api.SyncConfig, object *api.DestinationObject, columns []api.Column) []api.Mapping {
 	k := &compiler{config: c, object: object, columns: columns}
 	var out []api.Mapping

@@ -15,8 +15,8 @@ type Segment struct {
 	Name string
 }
 
-// SegmentColumn is the column that rows have beside those of their dataset where a
-// mapping asks for it: the ids of the segments that hold the row, each after a
+// SegmentColumn is the column that rows have besides those of their dataset where
+// a mapping uses it: the ids of the segments that hold the row, each after a
 // SegmentMark.
 const (
 	SegmentColumn = "destkit_segments"
@@ -26,7 +26,7 @@ const (
 // identifyByName is the one published way to write a segment.
 const identifyByName = "name"
 
-// ReadsSegments reports whether a mapping asks for the segments of each record.
+// ReadsSegments reports whether a mapping uses the segments of each record.
 func ReadsSegments(c *api.SyncConfig) bool {
 	return slices.ContainsFunc(c.Mappings, func(m api.Mapping) bool { return m.From.Type == api.FromSegmentMembership })
 }

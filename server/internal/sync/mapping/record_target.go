@@ -11,8 +11,8 @@ import (
 	"github.com/destkit/destkit/server/api"
 )
 
-// target finds the field that a mapping writes, and where in the record it
-// stands (spec 2.7: nested fields use dots).
+// target finds the field that a mapping writes, and its place in the
+// record (spec 2.7: nested fields use dots).
 func (k *compiler) target(m placed, one *member) {
 	to := m.To
 	if m.IsPrimaryIdentifier && to == AppendKey && k.object.Field(to) == nil && k.env.HiddenIdentifier != "" {
@@ -102,8 +102,8 @@ func (k *compiler) fit(m placed, one *member, kind api.Kind) {
 	s.literal = value
 }
 
-// innerType is the type of a value whose field is not described: "" is as it
-// stands, within objects.
+// innerType is the type of a value whose field is not described: "" is
+// unchanged, within objects.
 func innerType(m placed, kind api.Kind, nested bool) (string, bool) {
 	if m.FieldType != nil && !m.FollowSourceType {
 		return *m.FieldType, m.ArrayField

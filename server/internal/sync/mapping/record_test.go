@@ -184,7 +184,7 @@ func TestRecordKeys(t *testing.T) {
 	}
 }
 
-// A template may be the identifier; what prints nothing is NULL unless it is
+// A template may be the identifier; an empty output is NULL unless it is
 // text.
 func TestTemplateAsIdentifier(t *testing.T) {
 	m := template(`{{ record["a"] }}-{{ record["b"] }}`, "id")
@@ -247,7 +247,7 @@ func TestNestedNames(t *testing.T) {
 		}
 		require.Equal(t, c.fields, names, c.typ)
 	}
-	// What the destination never declared is not sent.
+	// Values that the destination never declared are not sent.
 	for typ, message := range map[string]string{
 		api.TypeCustomAPI: `the object "o" has no field "address.city"`, "salesforce": `"address" is an integer and holds no object`,
 	} {
@@ -345,7 +345,7 @@ func TestFieldOrder(t *testing.T) {
 	require.Equal(t, `{"c":1,"b":1,"a":1}`, order(true, api.Ptr(api.OrderMapping)))
 }
 
-// What may have changed since the sync was configured.
+// Changes since the sync was configured.
 func TestCompileProblems(t *testing.T) {
 	object := &api.DestinationObject{FullName: "o", Fields: []api.DestinationField{field("id", api.TypeInteger)}}
 	columns := []api.Column{column("id", api.KindInteger), column("name", api.KindString)}
@@ -372,7 +372,7 @@ func TestCompileProblems(t *testing.T) {
 	require.Len(t, problems, 1)
 }
 
-// An object that needs no identifier tells records apart by their content.
+// An object that needs no identifier identifies records by their content.
 func TestGeneratedKeys(t *testing.T) {
 	object := &api.DestinationObject{FullName: "o", Fields: []api.DestinationField{field("v", api.TypeInteger)}}
 	columns := []api.Column{column("v", api.KindInteger)}
@@ -402,7 +402,7 @@ func TestGeneratedKeys(t *testing.T) {
 	require.Equal(t, `"1"`, string(key))
 }
 
-// The number of the run changes no record, though it stands in it.
+// The number of the run changes no record, though it is in it.
 func TestCompared(t *testing.T) {
 	object := &api.DestinationObject{FullName: "o", Fields: []api.DestinationField{field("id", api.TypeInteger), field("run", api.TypeInteger), field("v", api.TypeString)}}
 	config := api.SyncConfig{Operation: api.OperationUpsert, Mappings: []api.Mapping{
@@ -540,9 +540,8 @@ func plainFloats(value any) any {
 	return value
 }
 
-// What a source could not read as UTF-8 is not sent in another form, wherever it
-// stands; the character that it reads as is a text like any
-// other.
+// Text that a source could not read as UTF-8 is not sent in another form,
+// wherever it occurs; the character that it reads as is a text like any other.
 func TestDamagedText(t *testing.T) {
 	object := &api.DestinationObject{FullName: "o", Fields: []api.DestinationField{
 		field("id", api.TypeString), field("v", api.TypeString), field("t", api.TypeString),

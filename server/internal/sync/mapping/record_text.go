@@ -45,8 +45,8 @@ func appendArray(dst, raw []byte, w wire) ([]byte, error) {
 }
 
 // AppendCanonical appends a JSON value of an identifier in the one form that
-// keys have: strings with the fewest escapes, everything else as it stands. What
-// a destination answers is brought into it before it is compared with a key.
+// keys have: strings with the fewest escapes, everything else unchanged.
+// Identifiers from a destination are converted before a comparison with a key.
 func AppendCanonical(dst, raw []byte) []byte {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 || raw[0] != '"' || bytes.IndexByte(raw, '\\') < 0 {

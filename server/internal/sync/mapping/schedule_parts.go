@@ -8,7 +8,7 @@ import (
 )
 
 // computeParts fills day, hour and minute of a schedule from its expression
-// where each is one number: replies show them beside the expression.
+// where each is one number: replies show them next to the expression.
 func computeParts(s *api.Schedule) {
 	fields := strings.Fields(text(s.CronExpression))
 	if len(fields) != 5 {

@@ -19,7 +19,7 @@ func Supersede(stored *api.SyncConfig, present map[string]bool) {
 		[]string{"schedule_frequency", "schedule_day", "schedule_hour", "schedule_minute", "cron_expression"},
 		func(key string) bool { return present[key] })
 	switch {
-	// mode says all of it: what the older fields say must not come back.
+	// mode replaces all of it: the older fields must not override it.
 	case present["mode"]:
 		if !present["triggers"] {
 			stored.Triggers = nil

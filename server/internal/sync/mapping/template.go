@@ -13,8 +13,8 @@ import (
 	"github.com/destkit/destkit/internal/liquid"
 )
 
-// renderValue renders a template in JSON mode: what it prints is read
-// as YAML. It gives nil, bool, json.Number, string, []any or map[string]any.
+// renderValue renders a template in JSON mode: its output is read as YAML.
+// It gives nil, bool, json.Number, string, []any or map[string]any.
 func renderValue(t *liquid.Template, record map[string]any, limits liquid.Limits) (any, error) {
 	text, err := t.RenderEscaped(record, limits)
 	if err != nil {
@@ -29,7 +29,7 @@ func renderValue(t *liquid.Template, record map[string]any, limits liquid.Limits
 
 var errAlias = errors.New("read output as YAML: aliases are not allowed")
 
-// readYAML refuses aliases: a few of them can stand for any amount of data.
+// readYAML refuses aliases: a few of them can expand to any amount of data.
 func readYAML(text string) (any, error) {
 	file, err := yamlparser.ParseBytes([]byte(text), 0)
 	if err != nil {

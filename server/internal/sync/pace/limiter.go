@@ -14,11 +14,11 @@ type Limiter struct {
 	mu       sync.Mutex
 	requests Pacer
 	paused   time.Time // nothing is sent before: a 429 came
-	seen     time.Time // the latest moment that was asked about
+	seen     time.Time // the latest moment of a call
 }
 
-// look notices a clock that was set back: what is left of a pause stays as long as it
-// was. The lock is held.
+// look notices a clock that was set back: the rest of a pause keeps its length. The
+// lock is held.
 func (l *Limiter) look(now time.Time) {
 	if back := l.seen.Sub(now); setBack(back) {
 		l.paused = l.paused.Add(-back)
@@ -60,19 +60,19 @@ func (l *Limiter) Rest(now time.Time) time.Duration {
 	return max(l.paused.Sub(now), 0)
 }
 
-// Reset forgets what the endpoint said, for a connection that has got another
-// one. What was sent in this second counts on.
+// Reset forgets the endpoint's limits, for a connection that has got another
+// one. Records sent in this second still count.
 func (l *Limiter) Reset() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.requests.Rate, l.paused = DefaultLimit, time.Time{}
 }
 
-// Take lets one request with n records go at the moment now, or says how long to
-// wait. Whoever may go calls Written, once, as soon as the first byte is written
-// or never will be. records is the pacer of the sync, nil for a
-// call that carries none: both limits are taken together, so that waiting for
-// one does not use the other up.
+// Take lets one request with n records go at the moment now, or returns how long
+// to wait. Whoever may go calls Written, once, as soon as the first byte is
+// written or never will be. records is the pacer of the sync, nil for a call
+// that carries none: both limits are taken together, so that waiting for one
+// does not use the other up.
 func (l *Limiter) Take(now time.Time, records *Pacer, n int64) (wait time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -91,7 +91,7 @@ func (l *Limiter) Take(now time.Time, records *Pacer, n int64) (wait time.Durati
 	return 0
 }
 
-// Written tells that what Take let go was sent at the moment now.
+// Written reports that a request which Take let go was sent at the moment now.
 func (l *Limiter) Written(now time.Time, records *Pacer, n int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -2,8 +2,8 @@
 // a sync, and the requests per second of a connection, which all calls to it
 // share, whoever makes them (spec 8).
 //
-// No sender waits here: a Pacer is told the time, and names the moment of the next
-// send. The package refuses to know what is sent.
+// No sender waits here: a Pacer is given the time, and names the moment of the
+// next send. The package refuses to know the content of sends.
 package pace
 
 import "time"
@@ -15,7 +15,7 @@ const (
 	// bound the memory of any rate.
 	grain = time.Millisecond
 	// late is how much later than the truth a send may be counted: its grain, and
-	// one more for what lies between the count and the wire.
+	// one more between the count and the wire.
 	late = 2 * grain
 	// slack is how much earlier than evenly spaced a send may be: without it a
 	// high rate would sleep for microseconds.
@@ -23,23 +23,23 @@ const (
 )
 
 // Pacer keeps sends evenly spaced and below a rate in every window of one
-// second. What was taken and is not written yet counts in every window: its
-// connection may still have to be made. The zero value has no limit. It is not
-// safe for parallel use.
+// second. A send that was taken and is not written yet counts in every window:
+// its connection may still have to be made. The zero value has no limit. It is
+// not safe for parallel use.
 type Pacer struct {
 	Rate  int64 // units per second; 0 is no limit
 	next  time.Time
-	seen  time.Time // the latest moment that was asked about
+	seen  time.Time // the latest moment of a call
 	sends []send    // those of the last second, oldest first
 	sum   int64     // of sends
 	open  int64     // taken, not written
 }
 
-// setBack tells a clock that was set back from callers that overtake one another
-// between looking at it and asking.
+// setBack distinguishes a clock that was set back from callers that overtake one
+// another between reading it and calling.
 func setBack(by time.Duration) bool { return by > window }
 
-// send is what was sent within one grain.
+// send counts the sends within one grain.
 type send struct {
 	at time.Time // later than the truth by up to late, never earlier
 	n  int64
@@ -90,9 +90,9 @@ func (p *Pacer) Written(now time.Time, n int64) {
 	p.sends = append(p.sends, send{at, n})
 }
 
-// forget drops what left the window. A clock that was set back makes all of it
-// worthless: otherwise a sync would wait for the old time to return. What is left to
-// wait stays as long as it was.
+// forget drops sends outside of the window. A clock that was set back makes all of
+// it worthless: otherwise a sync would wait for the old time to return. The
+// remaining wait keeps its length.
 func (p *Pacer) forget(now time.Time) {
 	if back := p.seen.Sub(now); setBack(back) {
 		p.sends, p.sum = p.sends[:0], 0

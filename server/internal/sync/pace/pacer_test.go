@@ -99,8 +99,8 @@ func TestWhatIsNotWrittenCountsInEveryWindow(t *testing.T) {
 	require.Positive(t, p.Wait(now, 1), "a limit that is named while a call is under way counts the call")
 }
 
-// TestClockSetBack: what was left to wait stays as long as it was, of a rate and of a
-// pause, also when nothing of the last second is remembered.
+// TestClockSetBack: the remaining wait keeps its length, of a rate and of a pause,
+// also when nothing of the last second is remembered.
 func TestClockSetBack(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	p := &Pacer{Rate: 10}

@@ -37,7 +37,7 @@ func (e *Entry) Check() connector.Problems {
 }
 
 // check looks at one object with its fields. The hidden identifier shares the
-// name space of the fields, because the simulator keeps it beside them.
+// name space of the fields, because the simulator stores it with them.
 func (o *Object) check(e *Entry, place string, c *connector.Problems) {
 	if o.FullName == "" || o.Label == "" {
 		c.Add(place, "full_name and label must not be empty")
@@ -67,7 +67,7 @@ func (o *Object) check(e *Entry, place string, c *connector.Problems) {
 		o.Fields[j].check(e, at, c)
 		identified = identified || o.Fields[j].identifies()
 	}
-	if !identified { // the simulator tells records apart by it
+	if !identified { // the simulator identifies records by it
 		c.Add(place+".fields", "no field is a key, and hidden_identifier is not set")
 	}
 	for name := range o.OwnFields() {

@@ -9,8 +9,8 @@ import (
 	"github.com/destkit/destkit/server/api"
 )
 
-// Refuses says what is wrong with credentials that hold the word of the
-// catalogue, "" for others: a connection test fails, and so does every call.
+// Refuses returns what is wrong with credentials that hold the catalogue's word for it, "" for
+// others: a connection test fails, and so does every call.
 func (e *Entry) Refuses(credentials map[string]connector.Raw) string {
 	if id := e.Refuse.Refused(credentials); id != "" {
 		return e.Label + " refuses the " + id
@@ -60,7 +60,7 @@ func (e Identifier) Rule() api.IdentifierRule {
 	return rule
 }
 
-// Describe maps one field (spec 2.5); what the store says of it wins.
+// Describe maps one field (spec 2.5); the store's description wins.
 func (f *Field) Describe(found rpc.Field) api.DestinationField {
 	operations := slices.Clone(f.Operations)
 	if len(operations) == 0 {

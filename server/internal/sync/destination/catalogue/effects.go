@@ -13,7 +13,7 @@ import (
 	"github.com/destkit/destkit/server/api"
 )
 
-// The effects that a key of advanced_configuration can have on what is sent to an
+// The effects that a key of advanced_configuration can have on requests to an
 // emulated application. The catalogue names one for each key, so that none is taken
 // and does nothing.
 const (
@@ -21,8 +21,8 @@ const (
 	effectStamp     = "stamp"      // kept with every record that is written, in a field that clients do not see
 )
 
-// Settings are what advanced_configuration (spec 2.6) says about sending to an object
-// of an emulated application. The zero value changes nothing.
+// Settings are the options of advanced_configuration (spec 2.6) for sending to an
+// object of an emulated application. The zero value changes nothing.
 type Settings struct {
 	BatchSize int64   // the most records of one batch; 0: as many as the store takes
 	Stamps    []Stamp // kept with every record

@@ -1,5 +1,5 @@
-// Package catalogue describes the applications that destinations emulate: what clients are
-// told about each, what the simulator behind it keeps, and what its settings do. One file
+// Package catalogue describes the applications that destinations emulate: what clients see
+// of each, what the simulator behind it keeps, and what its settings do. One file
 // describes one application.
 //
 // It leaves to package destination how records are sent.
@@ -157,8 +157,8 @@ func (e *Entry) EmulatedObjects() []EmulatedObject {
 	return list
 }
 
-// emulated translates an object: append is an insert under an identifier of its
-// own, that clients never see.
+// emulated translates an object: append is an insert under a separate
+// identifier that clients never see.
 func (o *Object) emulated() EmulatedObject {
 	d := EmulatedObject{Object: rpc.Object{APIName: o.FullName, Label: o.Label}}
 	if o.CustomFields {
