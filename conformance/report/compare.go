@@ -18,18 +18,15 @@ type Comparison struct {
 	B Side `json:"b"`
 	// NewlyFailing fail or gate in b and did not in a, or are not in a and gate; Fixed failed in a
 	// and pass in b; Changed are all other changes of a status.
-	NewlyFailing []Change `json:"newly_failing"`
-	Fixed        []Change `json:"fixed"`
-	Changed      []Change `json:"changed"`
-	// Findings changed while the check failed in both runs.
-	Findings []FindingChange `json:"findings"`
-	// OnlyA and OnlyB are ids of checks that are in one report alone.
-	OnlyA []string `json:"only_a"`
-	OnlyB []string `json:"only_b"`
+	NewlyFailing []Change        `json:"newly_failing"`
+	Fixed        []Change        `json:"fixed"`
+	Changed      []Change        `json:"changed"`
+	Findings     []FindingChange `json:"findings"` // that changed while the check failed in both runs
+	OnlyA        []string        `json:"only_a"`   // ids of checks that are in one report alone
+	OnlyB        []string        `json:"only_b"`
 	// Name distinguishes comparisons in one place: Compare sets it to the suite of b. See [Marker].
-	Name string `json:"-"`
-	// Unfair are the settings that differ: a change of a status may come from them.
-	Unfair []Difference `json:"unfair"`
+	Name   string       `json:"-"`
+	Unfair []Difference `json:"unfair"` // settings that differ: a change of a status may come from them
 }
 
 // Side is what identifies one of the two runs.
@@ -44,15 +41,13 @@ type Side struct {
 
 // Change is a check whose status changed.
 type Change struct {
-	ID    string   `json:"id"`
-	Title string   `json:"title"`
-	Level c.Level  `json:"level"`
-	From  c.Status `json:"from"` // "" for a check that the older run did not have
-	To    c.Status `json:"to"`
-	// Gating reports whether the newer result decides the verdict.
-	Gating bool `json:"gating"`
-	// Reason is the one of the newer result.
-	Reason string `json:"reason"`
+	ID     string   `json:"id"`
+	Title  string   `json:"title"`
+	Level  c.Level  `json:"level"`
+	From   c.Status `json:"from"` // "" for a check that the older run did not have
+	To     c.Status `json:"to"`
+	Gating bool     `json:"gating"` // the newer result decides the verdict
+	Reason string   `json:"reason"` // of the newer result
 	// BlockedBy and WasBlockedBy are the failed checks that the newer and the older result wait for.
 	BlockedBy    []string `json:"blocked_by,omitempty"`
 	WasBlockedBy []string `json:"was_blocked_by,omitempty"`
@@ -115,9 +110,7 @@ func newSide(r *c.Report) Side {
 }
 
 // gates reports whether a result is a breach that decides the verdict.
-func gates(r c.CheckResult) bool {
-	return r.Gating && (r.Status == c.Fail || r.Status == c.Flaky)
-}
+func gates(r c.CheckResult) bool { return r.Gating && (r.Status == c.Fail || r.Status == c.Flaky) }
 
 func newChange(old, now c.CheckResult) Change {
 	return Change{ID: now.ID, Title: now.Title, Level: now.Level, From: old.Status, To: now.Status,
@@ -182,8 +175,7 @@ func fingerprint(f c.Finding, run string) string {
 	return durations.ReplaceAllString(callID.ReplaceAllString(s, "ID"), "TIME")
 }
 
-// differences lists all that may change a status without a change of the endpoint: not
-// the seed, which every run draws, nor the URL, which is where the endpoint is.
+// differences lists all that may change a status without a change of the endpoint: neither seed nor URL.
 func differences(a, b *c.Report) []Difference {
 	var out []Difference
 	diff := func(name, x, y string) {

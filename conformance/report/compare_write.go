@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"regexp"
@@ -15,16 +16,11 @@ import (
 
 // WriteComparison writes d as text or markdown, the formats of destkit diff.
 func WriteComparison(format string, w io.Writer, d Comparison) error {
-	var s string
-	switch format {
-	case Text:
-		s = comparisonText(d)
-	case Markdown:
-		s = comparisonMarkdown(d)
-	default:
+	compose := map[string]func(Comparison) string{Text: comparisonText, Markdown: comparisonMarkdown}[format]
+	if compose == nil {
 		return fmt.Errorf("write comparison: unknown format %q, known are %s, %s", format, Text, Markdown)
 	}
-	if _, err := io.WriteString(w, s); err != nil {
+	if _, err := io.WriteString(w, compose(d)); err != nil {
 		return fmt.Errorf("write comparison: %w", err)
 	}
 	return nil
@@ -51,9 +47,7 @@ func (d Comparison) findings() []item {
 		if x.New {
 			says = "new: "
 		}
-		if p := place(x.Finding); p != "" {
-			says += p + "; "
-		}
+		says += around("", place(x.Finding), "; ")
 		return item{id: x.ID, says: says + "expected " + limit(x.Finding.Expected, 300) + ", actual " + limit(x.Finding.Actual, 300)}
 	})
 }
@@ -85,8 +79,7 @@ func changes(list []Change) []item {
 	})
 }
 
-// foldBlocked makes one line of all checks that wait for the same failure, or waited for it and
-// came to the same result: the change of the failure is what matters.
+// foldBlocked makes one line of all checks that wait for the same failure, or waited for it with the same result.
 func foldBlocked(list []Change) (others []Change, blocked []item) {
 	order, waiting := grouped(list, func(x Change) item {
 		switch {
@@ -114,9 +107,7 @@ func (d Comparison) otherTarget() string {
 }
 
 // bare makes lines that hold an id and nothing else.
-func bare(ids []string) []item {
-	return lists.Of(ids, func(id string) item { return item{id: id} })
-}
+func bare(ids []string) []item { return lists.Of(ids, func(id string) item { return item{id: id} }) }
 
 func (d Comparison) lastLine() string {
 	if d.Same() {
@@ -223,10 +214,7 @@ func (d Comparison) tally() string {
 			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.word))
 		}
 	}
-	if len(parts) == 0 {
-		return "no check changed"
-	}
-	return strings.Join(parts, ", ")
+	return cmp.Or(strings.Join(parts, ", "), "no check changed")
 }
 
 // sortChanged separates checks that are no longer decided, now decided, and others.

@@ -68,10 +68,9 @@ func decisive(f c.Finding, r room) *excerpt {
 			marked = mark(lines, f.Expected, actual, x.Request.Body.Text)
 		}
 		is := 0
-		switch {
-		case quoted:
+		if quoted {
 			is = 2
-		case slices.Contains(marked, true):
+		} else if slices.Contains(marked, true) {
 			is = 1
 		}
 		if is <= rank {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"regexp"
@@ -11,8 +12,7 @@ import (
 	"github.com/destkit/destkit/internal/quantity"
 )
 
-// writeGitHub writes workflow commands: errors, warnings, and one notice with the summary. The
-// service shows ten of a kind per step, so that those that gate come first.
+// writeGitHub writes workflow commands. The service shows ten of a kind per step: those that gate come first.
 func writeGitHub(w io.Writer, r *c.Report, _ Options) error {
 	var b strings.Builder
 	say := func(command, title, message string) {
@@ -59,8 +59,7 @@ func property(s string) string {
 	return strings.NewReplacer(":", "%3A", ",", "%2C").Replace(data(line(s)))
 }
 
-// writeBadge writes the answer of a shields endpoint: a badge that names its tier and
-// everything that makes the verdict smaller than it looks.
+// writeBadge writes a shields endpoint that names its tier and everything that makes the verdict smaller than it looks.
 func writeBadge(w io.Writer, r *c.Report, _ Options) error {
 	message, color := string(r.Verdict), ""
 	switch r.Verdict {
@@ -96,18 +95,13 @@ func badgeLimits(r *c.Report) []string {
 	if len(r.Settings.Selected)+len(r.Settings.Skipped) > 0 {
 		out = append(out, "selected checks")
 	}
-	switch r.Settings.Roots {
-	case "public":
-	case "private":
-		out = append(out, "private roots")
-	default:
-		out = append(out, "TLS not judged")
+	if r.Settings.Roots != "public" {
+		out = append(out, cmp.Or(map[string]string{"private": "private roots"}[r.Settings.Roots], "TLS not judged"))
 	}
 	return out
 }
 
-// badgeColor is green only for a run over all checks against public roots. Blue means "good, but
-// less than it looks", yellow that the exit status was not 0.
+// badgeColor is green for a whole run against public roots, blue for less than that, yellow for an exit status.
 func badgeColor(r *c.Report) string {
 	switch {
 	case r.ExitStatus != 0:

@@ -145,9 +145,7 @@ func harQuery(raw string) []wire.Header {
 }
 
 // mediaType is required for every body; the format defines x-unknown for none.
-func mediaType(h []wire.Header) string {
-	return orWord(headerValue(h, "Content-Type"), "x-unknown")
-}
+func mediaType(h []wire.Header) string { return orWord(headerValue(h, "Content-Type"), "x-unknown") }
 
 // headerValue returns the first header of a name, in any case of letters.
 func headerValue(h []wire.Header, name string) string {

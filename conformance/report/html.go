@@ -115,8 +115,7 @@ func tone(s c.Status) string {
 	return cmp.Or(tones[s], "open")
 }
 
-// htmlResult is a result with its findings by their cause. Again is the command that
-// shows it once more, which needs an exchange and a place in the catalogue.
+// htmlResult is a result with its findings by their cause.
 type htmlResult struct {
 	c.CheckResult
 	Suite     string

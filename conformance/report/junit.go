@@ -52,8 +52,7 @@ type junitDetail struct {
 	Text    string `xml:",chardata"`
 }
 
-// writeJUnit writes one suite per area. Where the exit status is not 0 the file holds a failure or
-// an error: a green panel next to a red step misleads.
+// writeJUnit writes one suite per area; where the exit status is not 0 the file holds a failure or an error.
 func writeJUnit(w io.Writer, r *c.Report, _ Options) error {
 	var out junitSuites
 	add := func(s junitSuite) {
@@ -158,13 +157,12 @@ func runSuite(r *c.Report, bad int) junitSuite {
 		if p.ExitStatus != 0 {
 			detail.Type = line(p.Kind)
 			tc.Error = detail
-			bad++
 		} else {
 			tc.Skipped = detail
 		}
 		s.count(tc, 0)
 	}
-	if r.ExitStatus != 0 && bad == 0 {
+	if r.ExitStatus != 0 && bad+s.Errors == 0 {
 		s.count(junitCase{Name: fmt.Sprintf("exit status %d", r.ExitStatus), Classname: "destkit.run", Time: seconds(0),
 			Error: &junitDetail{Message: line(r.Summary), Type: "exit"}}, 0)
 	}

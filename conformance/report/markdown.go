@@ -35,11 +35,8 @@ func writeMarkdown(w io.Writer, r *c.Report, opt Options) error {
 	}
 	m.areas()
 	m.list(fmt.Sprintf("Undecided (%d)", len(lists.Where(r.Checks, isUndecided))), lists.Of(openGroups(r), func(g openGroup) string {
-		how := ""
-		if g.How != "" {
-			how = " (`" + g.How + "`)"
-		}
-		return fmt.Sprintf("%d %s%s: %s", len(g.Checks), md(g.What), how, md(strings.Join(ids(g.Checks), ", ")))
+		what := md(g.What) + around(" (`", g.How, "`)")
+		return fmt.Sprintf("%d %s: %s", len(g.Checks), what, md(strings.Join(ids(g.Checks), ", ")))
 	}))
 	m.folded("Warnings", lists.Where(r.Checks, isWarning), true)
 	// A hidden waiver is forgotten.
@@ -52,11 +49,8 @@ func writeMarkdown(w io.Writer, r *c.Report, opt Options) error {
 	m.list(fmt.Sprintf("Notes (%d)", len(notes)), notes)
 	m.residue()
 	end := m.fold("Settings")
-	m.printf("| setting | value |\n|---|---|")
-	for _, s := range settings(r) {
-		m.printf("| %s | %s |", md(s.Name), md(s.Value))
-	}
-	m.printf("")
+	rows := lists.Of(settings(r), func(s setting) string { return "| " + md(s.Name) + " | " + md(s.Value) + " |\n" })
+	m.printf("| setting | value |\n|---|---|\n%s", strings.Join(rows, ""))
 	end()
 	_, err := io.WriteString(w, strings.TrimRight(m.String(), "\n")+"\n")
 	return err
@@ -206,16 +200,12 @@ func (m *markdown) again(r c.CheckResult) {
 
 // rank writes level, authority and sections; a section leads to its sentences.
 func (m *markdown) rank(r c.CheckResult) string {
-	var b strings.Builder
-	for _, part := range citations(m.r.Suite, r) {
-		b.WriteString(part.Before)
+	return strings.Join(lists.Of(citations(m.r.Suite, r), func(part citation) string {
 		if part.URL == "" {
-			b.WriteString(md(part.Text))
-			continue
+			return part.Before + md(part.Text)
 		}
-		fmt.Fprintf(&b, "[%s](%s)", md(part.Text), part.URL)
-	}
-	return b.String()
+		return fmt.Sprintf("%s[%s](%s)", part.Before, md(part.Text), part.URL)
+	}), "")
 }
 
 // group writes the findings of one cause; texts to copy are in blocks, where services offer a button.
@@ -226,10 +216,8 @@ func (m *markdown) group(g findingGroup) {
 	if g.More > 0 {
 		m.printf("- and %d more, in the JSON report", g.More)
 	}
-	for _, s := range []setting{{"Rule", g.First.Rule}, {g.First.CauseLabel(), g.First.Cause}, {"Fix", g.First.Fix}} {
-		if s.Value != "" {
-			m.printf("- %s: %s", s.Name, md(s.Value))
-		}
+	for _, s := range valued([]setting{{"Rule", g.First.Rule}, {g.First.CauseLabel(), g.First.Cause}, {"Fix", g.First.Fix}}) {
+		m.printf("- %s: %s", s.Name, md(s.Value))
 	}
 	m.printf("")
 	m.excerpt(g.Excerpt)

@@ -11,8 +11,7 @@ import (
 // member is one line of JSON that is laid out: the name, the value as it is written.
 var member = regexp.MustCompile(`^\s*(?:"((?:[^"\\]|\\.)*)": )?(.*?),?$`)
 
-// mark finds the lines that are wrong: by the values that were seen, else the members, else
-// the values that were expected. sent is the body of the request.
+// mark finds the lines that are wrong: by the values seen, else the members, else the values expected. sent is the request.
 func mark(lines []string, expected, actual, sent string) []bool {
 	for _, speaks := range []func(name, value string) bool{
 		func(name, value string) bool { return quotes(subject(actual), name, value) },

@@ -55,11 +55,8 @@ func outlinedGroup(g findingGroup) pagestyle.Cause {
 	if out.Cause != "" {
 		out.CauseLabel = g.First.CauseLabel()
 	}
-	for _, f := range g.All {
-		out.Exchanges = append(out.Exchanges, numbersOf(f)...)
-	}
-	slices.Sort(out.Exchanges)
-	out.Exchanges = slices.Compact(out.Exchanges)
+	numbers := slices.Concat(lists.Of(g.All, numbersOf)...)
+	out.Exchanges = slices.Compact(slices.Sorted(slices.Values(numbers)))
 	return out
 }
 
@@ -170,9 +167,7 @@ type setting struct {
 func allNotes(r *c.Report) []setting {
 	all := lists.Of(r.Notes, func(n string) setting { return setting{"", n} })
 	for _, check := range r.Checks {
-		for _, n := range check.Notes {
-			all = append(all, setting{check.ID, n})
-		}
+		all = append(all, lists.Of(check.Notes, func(n string) setting { return setting{check.ID, n} })...)
 	}
 	return all
 }
@@ -204,7 +199,7 @@ func destinationSettings(s c.Settings) []setting {
 	onOff := map[bool]string{true: "on", false: "off"}
 	write, readback, rateLimit := "no", "no", ""
 	if s.Write {
-		write = fmt.Sprintf("%s, at most %s", orNone(s.Objects), quantity.Count(s.MaxRecords, "record"))
+		write = fmt.Sprintf("%s, at most %s", orWord(strings.Join(s.Objects, ", "), "none"), quantity.Count(s.MaxRecords, "record"))
 	}
 	switch {
 	case s.Readback && s.ReadbackWindowMS > 0: // a window weakens what DUR-001 proves
@@ -216,23 +211,14 @@ func destinationSettings(s c.Settings) []setting {
 		rateLimit = fmt.Sprintf("%d requests/s", s.DeclaredRateLimit)
 	}
 	return []setting{
-		{"write", write},
-		{"read-back", readback},
-		{"hooks", orNone(s.Hooks)},
-		{"load", onOff[s.Load]},
-		{"development", onOff[s.Development]},
-		{"TLS roots", orWord(s.Roots, "none")},
+		{"write", write}, {"read-back", readback}, {"hooks", orWord(strings.Join(s.Hooks, ", "), "none")},
+		{"load", onOff[s.Load]}, {"development", onOff[s.Development]}, {"TLS roots", orWord(s.Roots, "none")},
 		{"deadlines", fmt.Sprintf("planning %s, batch %s, run %s",
 			duration(s.PlanningTimeoutMS), duration(s.BatchTimeoutMS), duration(s.TimeoutMS))},
-		{"waivers", fmt.Sprint(s.WaiverCount)},
-		{"skip convention", orWord(s.SkipConvention, "not declared")},
-		{"declared speed", s.DeclaredSpeed},
-		{"declared limit", rateLimit},
+		{"waivers", fmt.Sprint(s.WaiverCount)}, {"skip convention", orWord(s.SkipConvention, "not declared")},
+		{"declared speed", s.DeclaredSpeed}, {"declared limit", rateLimit},
 	}
 }
-
-// orNone writes a list in one line.
-func orNone(list []string) string { return orWord(strings.Join(list, ", "), "none") }
 
 // orWord is s in one line, or a word for its absence.
 func orWord(s, word string) string {

@@ -54,13 +54,9 @@ var writers = []writer{
 }
 
 // Formats returns the names that [Options.Write] knows.
-func Formats() []string {
-	return lists.Of(writers, func(f writer) string { return f.name })
-}
+func Formats() []string { return lists.Of(writers, func(f writer) string { return f.name }) }
 
-// Write writes r in the named format; formats other than text take from the options only
-// the commands that send a finding again. It returns an error for an unknown format, and
-// the first error of w.
+// Write writes r in the named format; others than text use only the options of commands that send a finding again.
 func (o Options) Write(format string, w io.Writer, r *c.Report) error {
 	if r == nil {
 		return errors.New("write report: there is no report")
@@ -93,8 +89,7 @@ func (o Options) WriteFile(format, path string, r *c.Report) error {
 	return nil
 }
 
-// Text of an endpoint must not move a cursor, hide what follows, reverse the reading direction
-// or start a line that a CI service takes for a command.
+// Text of an endpoint must not move a cursor, hide or reverse what follows, or start a command of a CI service.
 
 // line returns s as one line: control, direction and line characters become spaces or escapes like \x1b.
 func line(s string) string { return strings.Join(strings.Fields(foreign.Line(s)), " ") }
@@ -125,18 +120,15 @@ func writeJSON(w io.Writer, r *c.Report, _ Options) error { return encode(w, who
 
 // encode writes v as indented JSON in which every character prints, and none acts on a terminal.
 func encode(w io.Writer, v any) error {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetIndent("", "  ")
-	if err := e.Encode(v); err != nil {
+	b, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
 		return err
 	}
-	_, err := w.Write(foreign.JSON(b.Bytes()))
+	_, err = w.Write(append(foreign.JSON(b), '\n'))
 	return err
 }
 
-// jsonObject is an object of a format with its members in this order. One whose name ends in
-// ",omitempty" is left out where its value is empty.
+// jsonObject has its members in this order. One whose name ends in ",omitempty" is left out where it is empty.
 type jsonObject []jsonMember
 
 type jsonMember struct {
@@ -207,12 +199,7 @@ func fill(v reflect.Value) {
 }
 
 // list turns null into an empty list.
-func list[T any](s []T) []T {
-	if s == nil {
-		return []T{}
-	}
-	return s
-}
+func list[T any](s []T) []T { return append([]T{}, s...) }
 
 // maxReport bounds a report that is read, in bytes.
 const maxReport = 64 << 20

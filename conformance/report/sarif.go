@@ -16,8 +16,6 @@ import (
 	"github.com/destkit/destkit/internal/lists"
 )
 
-const sarifSchema = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
-
 // writeSARIF writes a rule for every check and a result for every finding of a failed check.
 func writeSARIF(w io.Writer, r *c.Report, opt Options) error {
 	rules, results := []jsonObject{}, []jsonObject{}
@@ -27,7 +25,8 @@ func writeSARIF(w io.Writer, r *c.Report, opt Options) error {
 			results = append(results, sarifResults(opt, r, check, i)...)
 		}
 	}
-	return encode(w, jsonObject{{"$schema", sarifSchema}, {"version", "2.1.0"}, {"runs", []jsonObject{{
+	const schema = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+	return encode(w, jsonObject{{"$schema", schema}, {"version", "2.1.0"}, {"runs", []jsonObject{{
 		{"tool", jsonObject{{"driver", jsonObject{
 			{"name", orWord(r.Tool.Name, "destkit")}, {"version,omitempty", r.Tool.Version}, {"rules", rules},
 		}}}},
@@ -139,20 +138,9 @@ func sarifResults(opt Options, r *c.Report, check c.CheckResult, rule int) (resu
 
 // sarifText is the whole finding: code scanning shows the message and hides the properties.
 func sarifText(check c.CheckResult, f c.Finding) string {
-	var lines []string
-	say := func(label, s string) {
-		if s != "" {
-			lines = append(lines, label+limit(s, maxField))
-		}
-	}
-	say("", check.ID+": "+check.Title)
-	say("", check.Reason)
-	say("Where: ", place(f))
-	say("Expected: ", f.Expected)
-	say("Actual: ", f.Actual)
-	say(f.CauseLabel()+": ", f.Cause)
-	say("Fix: ", f.Fix)
-	return strings.Join(lines, "\n")
+	parts := valued([]setting{{"", check.ID + ": " + check.Title}, {"", check.Reason}, {"Where: ", place(f)},
+		{"Expected: ", f.Expected}, {"Actual: ", f.Actual}, {f.CauseLabel() + ": ", f.Cause}, {"Fix: ", f.Fix}})
+	return strings.Join(lists.Of(parts, func(s setting) string { return s.Name + limit(s.Value, maxField) }), "\n")
 }
 
 // rulePlace is where the scenario of a check begins.
@@ -192,8 +180,7 @@ func slug(s string) string {
 	return orWord(strings.Join(words, "-"), "unnamed")
 }
 
-// message makes a plain text message. Square brackets can form links there (SARIF 2.1.0,
-// 3.11.6) and are escaped when they would.
+// message makes a plain text message. Square brackets that would form links (SARIF 2.1.0, 3.11.6) are escaped.
 func message(s string) jsonObject {
 	s = cmp.Or(text(s), "(no text)")
 	if strings.Contains(s, "](") {

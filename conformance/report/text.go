@@ -82,8 +82,7 @@ func WriteText(w io.Writer, r *c.Report, opt Options) error {
 	return nil
 }
 
-// notJudged puts the reason why nothing was judged, and the fix, on the first line. It is not
-// wrapped, so that it can be searched for and copied.
+// notJudged puts why nothing was judged on the first line, unwrapped, so that it can be searched for and copied.
 func (t *terminal) notJudged() {
 	p := notJudged(t.r)
 	if p == nil {
@@ -149,14 +148,10 @@ func (t *terminal) table() {
 		statuses []c.Status
 		always   bool
 	}{
-		{"pass", []c.Status{c.Pass}, true},
-		{"fail", []c.Status{c.Fail}, true},
-		{"flaky", []c.Status{c.Flaky}, false},
-		{"error", []c.Status{c.HarnessError}, false},
-		{"warn", []c.Status{c.Warn}, true},
-		{"waived", []c.Status{c.Waived}, false},
-		{"open", []c.Status{c.Inconclusive, c.NotRun}, true},
-		{"n/a", []c.Status{c.NotApplicable}, true},
+		{"pass", []c.Status{c.Pass}, true}, {"fail", []c.Status{c.Fail}, true},
+		{"flaky", []c.Status{c.Flaky}, false}, {"error", []c.Status{c.HarnessError}, false},
+		{"warn", []c.Status{c.Warn}, true}, {"waived", []c.Status{c.Waived}, false},
+		{"open", []c.Status{c.Inconclusive, c.NotRun}, true}, {"n/a", []c.Status{c.NotApplicable}, true},
 	}
 	all := area{Name: "all", Checks: t.r.Checks}
 	used := cols[:0:0]
@@ -235,8 +230,7 @@ func options(words []string) []string {
 // shellPart is a quotation, an escaped character or any other one, as a shell reads them.
 var shellPart = regexp.MustCompile(`(?s)'[^']*'?|"(?:\\.|[^"\\])*"?|\\.?|.`)
 
-// shellLines splits a command at unquoted line ends, and each of its lines at unquoted spaces;
-// none is without a word.
+// shellLines splits a command at unquoted line ends, and these at unquoted spaces; no line is without a word.
 func shellLines(s string) (lines [][]string) {
 	var words []string
 	word := ""

@@ -127,17 +127,10 @@ func (t *terminal) excerpt(x *excerpt) {
 	if x == nil {
 		return
 	}
-	head := x.Head
-	if x.Wrong {
-		head = t.paint(red+";"+bold, head)
-	}
-	t.printf("%s%s%s", margin, t.paint(dim, "response  "), head)
+	wrong := red + ";" + bold
+	t.printf("%s%s%s", margin, t.paint(dim, "response  "), t.paint(map[bool]string{true: wrong}[x.Wrong], x.Head))
 	for _, l := range x.Lines {
-		color := dim
-		if l.Marked {
-			color = red + ";" + bold
-		}
-		t.printf("%s%s", margin, t.paint(color, l.String()))
+		t.printf("%s%s", margin, t.paint(map[bool]string{true: wrong, false: dim}[l.Marked], l.String()))
 	}
 }
 

@@ -23,11 +23,7 @@ func (t *terminal) open() {
 	}
 	t.section(title)
 	for _, g := range openGroups(t.r) {
-		head := g.What
-		if g.How != "" {
-			head += ": " + g.How
-		}
-		t.para(2, fmt.Sprintf("%3d  ", len(g.Checks)), head)
+		t.para(2, fmt.Sprintf("%3d  ", len(g.Checks)), g.What+around(": ", g.How, ""))
 		if t.opt.Verbose {
 			for _, r := range g.Checks {
 				t.para(7, idLabel(r), rank(r)+" · "+line(r.Title)+" — "+line(r.Reason))
@@ -118,13 +114,8 @@ func (t *terminal) residue() {
 
 // ownKeys are the flags by which clean recognises the author's own form of keys.
 func ownKeys(s c.Settings) string {
-	out := ""
-	for _, key := range []setting{{"--key-template", s.KeyTemplate}, {"--key-range", s.KeyRange}} {
-		if key.Value != "" {
-			out += " " + key.Name + " " + foreign.ShellWord(line(key.Value))
-		}
-	}
-	return out
+	keys := valued([]setting{{"--key-template", s.KeyTemplate}, {"--key-range", s.KeyRange}})
+	return strings.Join(lists.Of(keys, func(k setting) string { return " " + k.Name + " " + foreign.ShellWord(line(k.Value)) }), "")
 }
 
 // leftovers lists keys, so that a person can remove them by hand.

@@ -70,12 +70,9 @@ func notJudged(r *c.Report) *c.Problem {
 
 // residueLine counts what became of the records, and how it was seen.
 func residueLine(res c.Residue) string {
-	said := fmt.Sprintf("%d cleaned", res.Cleaned)
-	if len(res.VerifiedBy) > 0 {
-		words := map[string]string{"readback": "read-back", "witness": "updates that were skipped"}
-		by := lists.Of(res.VerifiedBy, func(b string) string { return orWord(words[b], b) })
-		said += " (shown by " + strings.Join(by, " and ") + ")"
-	}
+	words := map[string]string{"readback": "read-back", "witness": "updates that were skipped"}
+	by := lists.Of(res.VerifiedBy, func(b string) string { return orWord(words[b], b) })
+	said := fmt.Sprintf("%d cleaned", res.Cleaned) + around(" (shown by ", strings.Join(by, " and "), ")")
 	if res.Unverified > 0 {
 		said += fmt.Sprintf(", %d by acknowledgement only (not verified)", res.Unverified)
 	}
@@ -90,16 +87,14 @@ func sent(calls, records int, between string) string {
 	return quantity.Count(calls, "call") + between + quantity.Count(records, "record")
 }
 
-// elsewhere reports whether ERR-006, which is judged over the whole run, has found what happened
-// during the calls of other checks: only these show it again, one at a time.
+// elsewhere reports whether ERR-006, judged over the whole run, has findings in the calls of other checks alone.
 func elsewhere(check c.CheckResult) bool {
 	return check.ID == "ERR-006" && len(check.Findings) > 0 && !slices.ContainsFunc(check.Findings, func(f c.Finding) bool {
 		return slices.ContainsFunc(f.Exchanges, func(x c.Exchange) bool { return x.Check == check.ID })
 	})
 }
 
-// again is the command that shows a finding once more, "" when there is none: findings of a
-// destination are replayed from the JSON report, all others are judged again.
+// again is the command that shows a finding once more, "" without one: only those of a destination are replayed.
 func (o Options) again(r *c.Report, check c.CheckResult) string {
 	service, rerun, selected := r.Suite == c.SuiteService, line(o.Rerun), " --select "+line(check.ID)
 	switch {
@@ -129,12 +124,7 @@ func (o Options) again(r *c.Report, check c.CheckResult) string {
 }
 
 // access is what a command that calls the endpoint ends with.
-func (o Options) access() string {
-	if words := line(o.Access); words != "" {
-		return " " + words
-	}
-	return ""
-}
+func (o Options) access() string { return around(" ", line(o.Access), "") }
 
 // failures returns the results that gate, faults of the judge last.
 func failures(checks []c.CheckResult) []c.CheckResult {
@@ -214,11 +204,7 @@ func openGroups(of *c.Report) []openGroup {
 
 // rank is level, authority and section of a rule, "MUST · spec 7.2.4".
 func rank(r c.CheckResult) string {
-	var b strings.Builder
-	for _, part := range citations("", r) {
-		b.WriteString(part.Before + part.Text)
-	}
-	return b.String()
+	return strings.Join(lists.Of(citations("", r), func(part citation) string { return part.Before + part.Text }), "")
 }
 
 // citation is a part of a rank behind a separator. URL is the page of a section, "" for other text.
@@ -285,8 +271,12 @@ func place(f c.Finding) string {
 
 // phrases joins those names and values that have a value.
 func phrases(all ...setting) string {
-	said := lists.Where(all, func(s setting) bool { return s.Value != "" })
-	return strings.Join(lists.Of(said, func(s setting) string { return s.Name + " " + line(s.Value) }), ", ")
+	return strings.Join(lists.Of(valued(all), func(s setting) string { return s.Name + " " + line(s.Value) }), ", ")
+}
+
+// valued leaves out what has no value.
+func valued(all []setting) []setting {
+	return lists.Where(all, func(s setting) bool { return s.Value != "" })
 }
 
 // leftovers write keys that may still exist in the destination, one line for each reason.
@@ -308,10 +298,13 @@ func waiver(w *c.Waiver) string {
 	return line(w.Reason) + inBrackets(phrases(setting{"owner", w.Owner}, setting{"until", w.Until}, setting{"issue", w.Issue}))
 }
 
-// inBrackets is what follows a text in brackets; "" has none.
-func inBrackets(s string) string {
+// around is a text between two others; "" has nothing around it.
+func around(before, s, after string) string {
 	if s == "" {
 		return ""
 	}
-	return " (" + s + ")"
+	return before + s + after
 }
+
+// inBrackets is what follows a text in brackets; "" has none.
+func inBrackets(s string) string { return around(" (", s, ")") }

@@ -72,12 +72,8 @@ func (a *answer) short() string {
 	return fmt.Sprintf("%s: HTTP %d %s", a.request, a.Status, foreign.Clip(a.Body, longest))
 }
 
-// callTimeout bounds a call of the API; moving the clock runs syncs, and may take
-// longer.
-const (
-	callTimeout  = 30 * time.Second
-	clockTimeout = 2 * time.Minute
-)
+// callTimeout bounds a call of the API; moving the clock runs syncs, and may take longer.
+const callTimeout, clockTimeout = 30 * time.Second, 2 * time.Minute
 
 // send makes one call, whatever comes back. Its error is the end of the run.
 func (r *run) send(ctx context.Context, check string, q request) (*answer, error) {
@@ -123,23 +119,15 @@ func accepted(a *answer) bool {
 	return a.OK() && a.Status < http.StatusMultipleChoices && a.text("status") != "error"
 }
 
-// refused reports whether a service has seen the fault of a call. A fault of the service is no
-// refusal, and which status it gives is not shown (spec 7.1).
+// refused reports whether a service has seen the fault of a call, with any status (spec 7.1); its own fault is no refusal.
 func refused(a *answer) bool {
 	return a.OK() && a.Status < http.StatusInternalServerError &&
 		(a.Status >= http.StatusBadRequest || a.text("status") == "error" || a.text("status") == "not_found")
 }
 
 func (r *run) tokenFor(q request) string {
-	switch {
-	case q.token != "":
-		return q.token
-	case q.control:
-		return r.target.ControlToken
-	case q.as == asWorkspace:
-		return r.key
-	case q.as == asOrganization:
-		return r.target.PersonalAccessToken
+	if q.control {
+		return cmp.Or(q.token, r.target.ControlToken)
 	}
-	return ""
+	return cmp.Or(q.token, map[identity]string{asWorkspace: r.key, asOrganization: r.target.PersonalAccessToken}[q.as])
 }

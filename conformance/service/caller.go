@@ -19,10 +19,8 @@ import (
 	"github.com/destkit/destkit/internal/lists"
 )
 
-// Caller judges a service by the calls that it makes of a destination, as a third party
-// between the two sees them: the rules about requests, pace and throttling, with the
-// claims of their checks. What a service shows elsewhere, such as in its API, is not
-// judged. One goroutine at a time may use it.
+// Caller judges a service by its calls of a destination, as a third party between the two sees them: the checks about
+// requests, pace and throttling, and nothing that shows elsewhere. One goroutine at a time may use it.
 type Caller struct {
 	suite *engine.Suite
 	opts  conformance.Options
@@ -60,10 +58,8 @@ type rest struct{ from, to time.Time }
 type callerRule struct {
 	watched *engine.Watched
 	sc      *scenario
-	// judge reports whether a call breaks the rule.
-	judge func(r *callerRule, c *endpoint.Call) bool
-	// pace is of a rule about the batches of a run together.
-	pace func(sc *scenario, most rpc.Speed) error
+	judge   func(r *callerRule, c *endpoint.Call) bool // reports whether a call breaks the rule
+	pace    func(sc *scenario, most rpc.Speed) error   // of a rule about the batches of a run together
 }
 
 // judgeBy lets a claim decide, which may be stopped.
@@ -199,8 +195,7 @@ func (j *Caller) prepare() {
 	j.rule("CALL-026", j.connected)
 }
 
-// Observe judges one call; status is that of its response, 0 without one. It gives the
-// ids of the checks that the caller breaks.
+// Observe judges one call, answered with this status or 0 for none, and gives the ids of the checks that it breaks.
 func (j *Caller) Observe(x *wire.Sight, status int) []string {
 	if x.Method == http.MethodOptions || !j.known.Has(x) {
 		return nil
@@ -225,8 +220,7 @@ func (j *Caller) Observe(x *wire.Sight, status int) []string {
 	return broken
 }
 
-// addBatch adds a batch to those of its run. The service requests a speed at the start of a run,
-// and it holds for that run.
+// addBatch adds a batch to those of its run; the speed requested at the start of a run holds for that run.
 func (j *Caller) addBatch(c *endpoint.Call) {
 	kept := j.batches[syncOf(c)]
 	if kept == nil {

@@ -47,8 +47,7 @@ func (j *Caller) appended(r *callerRule, c *endpoint.Call) bool {
 	return r.judgeBy(r.sc.callsGoToURL)
 }
 
-// identified returns which record of a batch has no identifier, or that of another one. That a
-// later batch brings a record again is no mistake: it may be a retry.
+// identified returns the record without an identifier, or with that of another; a later batch may be a retry.
 func identified(c *endpoint.Call) (expected, actual string) {
 	active := activeIdentifiers(c)
 	if len(active) != 1 {
@@ -69,8 +68,7 @@ func identified(c *endpoint.Call) (expected, actual string) {
 	return "", ""
 }
 
-// speedNotAsked looks at the first batch of each run. That of a run that had started before
-// anything was seen is not judged.
+// speedNotAsked looks at the first batch of each run, but for one that had started before anything was seen.
 func (j *Caller) speedNotAsked(r *callerRule, c *endpoint.Call) bool {
 	run := jsonvalue.Raw(c.Param("sync_plan", "sync_run_id"))
 	if c.Method != rpc.MethodSyncBatch || j.runs[run] {
@@ -89,8 +87,7 @@ func (j *Caller) speedNotAsked(r *callerRule, c *endpoint.Call) bool {
 	return r.expect(asked, "get_sync_speed before the first batch of run "+run, "the batch came without it", c)
 }
 
-// most is the larger one, member by member, of the speeds in force: one may have
-// changed in the middle of a run.
+// most is the larger one, member by member, of the speeds in force: one may have changed in the middle of a run.
 func (j *Caller) most() (rpc.Speed, bool) {
 	var out rpc.Speed
 	for _, s := range j.speeds {
@@ -131,8 +128,7 @@ func (j *Caller) together(r *callerRule, ring *ring) bool {
 	return r.judgeBy(func() error { return r.pace(r.sc, ring.speed) })
 }
 
-// endOf judges the last batches of a run, by the speed that was in force for them: an
-// answer that came late shows only then what was under way at once.
+// endOf judges the last batches of a run, by their speed: a late answer shows only then what was under way at once.
 func (j *Caller) endOf(ring *ring) {
 	if !ring.late {
 		return
@@ -143,8 +139,7 @@ func (j *Caller) endOf(ring *ring) {
 	}
 }
 
-// limited looks at the latest calls, now and then, for more within a second than the endpoint
-// names. Where answers name several limits, it reports nothing.
+// limited looks, now and then, for more calls within a second than the one limit that the endpoint names.
 func (j *Caller) limited(r *callerRule, c *endpoint.Call) bool {
 	j.recent.late = j.recent.added%32 != 0
 	return !j.recent.late && j.limitedAt(r, c)
@@ -176,11 +171,9 @@ func (j *Caller) limitedAt(r *callerRule, c *endpoint.Call) bool {
 	})
 }
 
-// underWay is how long after status 429 a call may come that was sent before it.
-const underWay = 200 * time.Millisecond
-
 // rested looks for calls while the connection has to rest.
 func (j *Caller) rested(r *callerRule, c *endpoint.Call) bool {
+	const underWay = 200 * time.Millisecond // so long after status 429 a call may come that was sent before it
 	rest, known := j.rests[c.HTTP.Header.Get("Authorization")]
 	if !known || !c.Came.After(rest.from.Add(underWay)) {
 		return false
@@ -191,18 +184,13 @@ func (j *Caller) rested(r *callerRule, c *endpoint.Call) bool {
 
 // Bounds of CALL-026.
 const (
-	// fewestConnections is of how many calls one at least must share a connection.
-	fewestConnections = 20
-	// mostOpened is of how many connections in a row it is counted what was needed.
-	mostOpened = 256
-	// opening is how long a caller may take to open a connection, while another may
-	// come free.
-	opening = 50 * time.Millisecond
+	fewestConnections = 20                    // calls, one of which at least must share a connection
+	mostOpened        = 256                   // connections in a row of which it is counted how many were needed
+	opening           = 50 * time.Millisecond // to open a connection, while another may come free
 )
 
-// connected looks at the latest calls for one that has a connection of an earlier one, or
-// for many that could have had one. Calls that are under way at once need a connection
-// each, and who is left without one has to open another.
+// connected looks for a call on an earlier connection, or for many that could have had one: calls that are under way
+// at once need a connection each, and who is left without one has to open another.
 func (j *Caller) connected(r *callerRule, c *endpoint.Call) bool {
 	calls := j.recent.calls
 	if c.HTTP.RemoteAddr == "" || len(calls) < fewestConnections {

@@ -20,19 +20,17 @@ import (
 // destination is a connection of the service to one of the endpoints.
 type destination struct {
 	*endpoint.Endpoint
-	sim  Simulator
-	id   int64
-	name string
-	url  string // as the service knows it
-	// origin is the part of url before its path.
-	origin string
+	sim    Simulator
+	id     int64
+	name   string
+	url    string // as the service knows it
+	origin string // the part of url before its path
 
 	faults *recordFaults // how it answers records; nil: well
 	times  sync.Map      // of calls by their numbers, by the service's clock, where they are noted
 }
 
-// connecting holds the special settings of a connection. The zero value is an ordinary one to the
-// ordinary simulator.
+// connecting holds the special settings of a connection; zero is an ordinary one to the ordinary simulator.
 type connecting struct {
 	sim         SimulatorConfig
 	credentials map[string]any // in addition to or in place of api_version and webhook_url
@@ -40,8 +38,7 @@ type connecting struct {
 	twist       endpoint.Twist // of what it answers by itself
 }
 
-// thingFields are the fields of the ordinary object "thing": the identifier and
-// one field of every type that the protocol has.
+// thingFields are those of the ordinary object: the identifier and one field of every type of the protocol.
 func thingFields() []rpc.Field {
 	field := func(name, kind string) rpc.Field {
 		return rpc.Field{APIName: name, Label: name, Type: kind, Createable: true, Updateable: true}
@@ -160,8 +157,7 @@ func (sc *scenario) made(t thing) {
 	})
 }
 
-// tested is a connection that a client has made, with the answer: it carries the result of
-// the connection test (spec 2.2), unless the service refused the connection as a whole.
+// tested is a connection that a client has made, with the answer, which has the test result (spec 2.2) or a refusal.
 type tested struct {
 	d *destination
 	a *answer
@@ -183,9 +179,7 @@ func (t *tested) message() string {
 }
 
 // triesConnecting creates a destination and a connection, whatever the service reports about it.
-func (sc *scenario) triesConnecting(c connecting) {
-	sc.triesConnectionTo(sc.place(c), c.credentials)
-}
+func (sc *scenario) triesConnecting(c connecting) { sc.triesConnectionTo(sc.place(c), c.credentials) }
 
 // triesConnectionTo creates a connection to an existing destination.
 func (sc *scenario) triesConnectionTo(d *destination, credentials map[string]any) {
@@ -205,8 +199,7 @@ func (sc *scenario) triesConnectionTo(d *destination, credentials map[string]any
 	sc.tests = append(sc.tests, &tested{d, a})
 }
 
-// reach looks whether the service gets to the endpoints at all: without that nothing
-// is known about how it calls destinations, and every check would fail alike.
+// reach looks whether the service gets to the endpoints at all: without that every check would fail alike.
 func (r *run) reach(ctx context.Context) (problem, fix string) {
 	sim, err := r.opts.NewSimulator(SimulatorConfig{}.ordinary())
 	if err != nil {
@@ -225,8 +218,7 @@ func (r *run) reach(ctx context.Context) (problem, fix string) {
 	}
 	made := thing{kind: "destinations", id: a.id("data", "id")}
 	r.keep(made)
-	// The connection is tested when it is made; looking at its objects
-	// makes a service call that has not done so yet.
+	// A service that has not tested the connection by now calls it for its objects.
 	const tries, between = 40, 250 * time.Millisecond
 	for try := 0; try < tries && len(d.Seen("")) == 0; try++ {
 		if _, err = r.send(ctx, "", request{method: "GET", path: made.at() + "/objects"}); err != nil {

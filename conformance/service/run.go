@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -55,17 +56,14 @@ func newRun(target Target, opts *Options) (*run, error) {
 	if opts.NewSimulator == nil || opts.Listen == nil {
 		return nil, conformance.Usage("a service is judged with a simulator and something that listens: both are missing")
 	}
-	switch opts.Dialect {
-	case "":
-		opts.Dialect = dialectSpec
-	case dialectSpec, dialectLive:
-	default:
+	opts.Dialect = cmp.Or(opts.Dialect, dialectSpec)
+	if opts.Dialect != dialectSpec && opts.Dialect != dialectLive {
 		return nil, conformance.Usage("unknown dialect %q: use spec or live", opts.Dialect)
 	}
 	if opts.Timeout == 0 {
-		opts.Timeout = defaultTimeout
+		opts.Timeout = 10 * time.Minute // the clean service takes seconds
 		if opts.Patient && target.ControlURL == "" {
-			opts.Timeout = patientTimeout
+			opts.Timeout = 2 * time.Hour // for the longest checks, what comes before them, and a second look at what failed
 		}
 	}
 	if opts.time.now == nil {
@@ -97,10 +95,7 @@ func (r *run) openJournal(report *conformance.Report) (err error) {
 	return r.announce("run")
 }
 
-const (
-	dialectSpec = "spec"
-	dialectLive = "live"
-)
+const dialectSpec, dialectLive = "spec", "live"
 
 // close ends what the run has opened.
 func (r *run) close() {
@@ -141,8 +136,7 @@ var catalogue = sync.OnceValue(func() *conformance.Catalogue {
 	return c
 })
 
-// differences reports what became of every named difference of the live dialect, including those
-// whose form no check demands.
+// differences reports what became of every named difference of the live dialect, also of one that no check demands.
 func (r *run) differences(report *conformance.Report) {
 	if r.opts.Dialect != dialectLive {
 		return
@@ -238,8 +232,7 @@ func (r *run) finish(ctx context.Context, report *conformance.Report, _ bool) {
 	_, report.Tier = r.clock()
 }
 
-// clock returns how checks about time are judged, and how much could be looked at: with the clock
-// everything.
+// clock returns how checks about time are judged, and how much could be looked at: with the clock everything.
 func (r *run) clock() (whose string, looked conformance.Tier) {
 	switch {
 	case r.target.ControlURL != "":

@@ -26,9 +26,8 @@ var steps = sync.OnceValue(func() []engine.Step {
 // Steps lists the sentences that a feature file may use, as regular expressions.
 func Steps() []string { return (&engine.Suite{Steps: steps()}).Sentences() }
 
-// step is a sentence and what it does: do has the scenario as its first argument, and one
-// more for each group of the pattern. It returns an error, where it is a claim, or
-// nothing, and may be stopped.
+// step is a sentence and what it does: do has the scenario and an argument for each group of the pattern, returns an error
+// where it is a claim, or nothing, and may be stopped.
 type step struct {
 	pattern string
 	do      any
@@ -51,8 +50,7 @@ func (s step) bind() engine.Step {
 	})
 }
 
-// stopped is what a step panics with that cannot go on, as a test does that fails: its
-// outcome is that of the scenario.
+// stopped is what a step that cannot go on panics with: its outcome is that of the scenario.
 type stopped struct{ outcome error }
 
 // stop ends the step that is under way; nil lets it go on.
@@ -70,9 +68,7 @@ func stopAt(err error, doing string, args ...any) {
 }
 
 // undecided ends a step for want of something to look at.
-func undecided(format string, args ...any) {
-	stop(engine.Inconclusive("", format, args...))
-}
+func undecided(format string, args ...any) { stop(engine.Inconclusive("", format, args...)) }
 
 // mustSee ends a step undecided where there are none of the things that it looks at.
 func mustSee(n int, missing string, args ...any) {
@@ -101,8 +97,7 @@ type scenario struct {
 	*engine.Findings
 	ctx context.Context
 
-	// key, source and pat shadow those of the run where the scenario has a separate workspace or
-	// organization.
+	// key, source and pat shadow those of the run for a separate workspace or organization.
 	key, pat string
 	source   int64
 
@@ -149,8 +144,7 @@ func newScenario(ctx context.Context, r *run, found *engine.Findings) *scenario 
 	}
 }
 
-// end undoes the actions of the scenario, the latest first, also when the run was interrupted. The
-// end of the run tries again to delete leftovers.
+// end undoes the actions of the scenario, the latest first, also of an interrupted one. The run deletes leftovers.
 func (sc *scenario) end() error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(sc.ctx), callTimeout)
 	defer cancel()
@@ -161,20 +155,15 @@ func (sc *scenario) end() error {
 	return errors.Join(errs...)
 }
 
-// called makes a name of the scenario: what it names was made by it, and only
-// that is ever deleted.
+// called makes a name of the scenario: only what has one is ever deleted.
 func (sc *scenario) called(what string) string {
 	return fmt.Sprintf("%s%s-%d", sc.prefix(sc.Check().ID), what, sc.numbers.Add(1))
 }
 
 // signed gives a call the token of the scenario, unless it brings one.
 func (sc *scenario) signed(q request) request {
-	switch {
-	case q.token != "" || q.control:
-	case q.as == asWorkspace:
-		q.token = sc.key
-	case q.as == asOrganization:
-		q.token = sc.pat
+	if q.token == "" && !q.control {
+		q.token = map[identity]string{asWorkspace: sc.key, asOrganization: sc.pat}[q.as]
 	}
 	return q
 }
@@ -194,8 +183,7 @@ func (sc *scenario) api(q request) *answer {
 	return a
 }
 
-// must calls the API for something that the scenario only builds on: whatever
-// is no success ends it undecided, since another check is about it.
+// must calls the API for what the scenario only builds on: without success it ends undecided.
 func (sc *scenario) must(q request) *answer {
 	a := sc.call(q)
 	if !a.OK() || a.Status >= 300 || a.json == nil {
@@ -245,9 +233,7 @@ func (sc *scenario) exchangeOf(c *endpoint.Call) conformance.Exchange {
 func (sc *scenario) last() *answer { return sc.batch[len(sc.batch)-1] }
 
 // heldBy ends a claim that rests on so many things.
-func (sc *scenario) heldBy(n int, noun string) error {
-	return sc.HeldBy("%s", quantity.Count(n, noun))
-}
+func (sc *scenario) heldBy(n int, noun string) error { return sc.HeldBy("%s", quantity.Count(n, noun)) }
 
 // each looks at all of the things that a claim rests on.
 func each[T any](sc *scenario, noun string, all []T, look func(T)) error {
@@ -256,6 +242,9 @@ func each[T any](sc *scenario, noun string, all []T, look func(T)) error {
 	}
 	return sc.heldBy(len(all), noun)
 }
+
+// different is how many different texts there are.
+func different(texts []string) int { return len(slices.Compact(slices.Sorted(slices.Values(texts)))) }
 
 // eachAnswer looks at every answer of the calls that one step made together.
 func (sc *scenario) eachAnswer(noun string, look func(*answer)) error {

@@ -10,14 +10,12 @@ import (
 
 // listing is a list of the API that only its scenario adds to.
 type listing struct {
-	path string
-	as   identity
-	key  string // of another workspace than that of the others
-	// things is how many there are at least; exact when it is known.
-	things int
-	exact  bool
-	// order are the ids in the order of their making, as far as they are known.
-	order []string
+	path   string
+	as     identity
+	key    string   // of another workspace than that of the others
+	things int      // at least
+	exact  bool     // there are no more things
+	order  []string // ids in the order of their making, as far as they are known
 }
 
 // sharedLists are lists that are made once in a run and only read by its scenarios.
@@ -30,10 +28,7 @@ type sharedLists struct {
 }
 
 // How many things the lists hold: objects beyond the largest page.
-const (
-	thingsPerList  = 5
-	objectsPerList = 104
-)
+const thingsPerList, objectsPerList = 5, 104
 
 // usesSharedLists takes a scenario to the lists of the run, which the first one makes.
 func (sc *scenario) usesSharedLists() {
@@ -71,8 +66,7 @@ func listOf(path string, things int, create func() int64) listing {
 	return l
 }
 
-// userList uses an organization with several users, where one can be created, and else a separate
-// workspace.
+// userList uses an organization with several users, where one can be created, and else a separate workspace.
 func (sc *scenario) userList() listing {
 	if sc.target.ControlURL == "" {
 		sc.ownWorkspace()
@@ -84,8 +78,7 @@ func (sc *scenario) userList() listing {
 	return users
 }
 
-// objectList creates a destination with many objects, in a separate workspace: a list of
-// destinations shows all their objects.
+// objectList creates a destination with many objects, which a list of its workspace would all show.
 func (sc *scenario) objectList() listing {
 	_, key := sc.newWorkspace(nil)
 	usual := sc.key

@@ -19,9 +19,8 @@ import (
 	"github.com/destkit/destkit/internal/quantity"
 )
 
-// callSteps make calls of the API, and look at how they were answered; what they name in braces is
-// a thing of the scenario. They serve all areas, FLT, the form of answers and refused calls (spec
-// 2, 4, 7.1), and DEP, other addresses (spec 9).
+// callSteps make calls of the API, with words in braces for things of the scenario, and look at the answers: for all areas,
+// FLT, the form of answers and refused calls (spec 2, 4, 7.1), and DEP, other addresses (spec 9).
 var callSteps = []step{
 	{`^a client makes each call with ((?:its own|no) token|the workspace API key|the personal access token)(?: and the Content-Type "([^"]*)")?:$`,
 		(*scenario).callsEach},
@@ -152,8 +151,7 @@ const ownToken = "its own token"
 
 var snakeCase = regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`)
 
-// answerClaims are the claims about each answer. Let in is whatever the token was not refused for.
-// A status may be an integer: errors have one in the live dialect.
+// answerClaims are the claims about each answer. A status may be an integer: errors have one in the live dialect.
 var answerClaims = map[string]func(*answer) bool{
 	"is answered":                     func(a *answer) bool { return a.Status < 300 },
 	"is let in":                       func(a *answer) bool { return !forbidden(a) && a.Status < 500 },
@@ -168,8 +166,7 @@ func forbidden(a *answer) bool {
 	return a.Status == http.StatusUnauthorized || a.Status == http.StatusForbidden
 }
 
-// madeBy notes what a call has created, according to its answer: also what was created against the
-// rule is deleted. An invitation to a workspace goes with it.
+// madeBy notes what a call has created, also against the rule. An invitation to a workspace goes with that.
 func (sc *scenario) madeBy(a *answer) {
 	id := a.id("data", "id")
 	if a.request.method != http.MethodPost || !a.OK() || a.Status >= 300 || id == 0 {
@@ -199,8 +196,7 @@ func (sc *scenario) calling(method, path, body string, q request) *answer {
 	return a
 }
 
-// callsEach makes the calls of a table, method and path, and a body or nothing: with the
-// token that each of them takes, or with another.
+// callsEach makes the calls of a table, method, path and perhaps a body, with their own token or another.
 func (sc *scenario) callsEach(who, contentType string, calls *engine.Table) {
 	var all []*answer
 	for _, line := range engine.Rows(calls) {

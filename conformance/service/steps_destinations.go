@@ -21,8 +21,7 @@ import (
 	"github.com/destkit/destkit/internal/quantity"
 )
 
-// destinationSteps are for DST, connections to destinations (spec 2.2), and CERT, their
-// certificates and tokens (spec 5.2).
+// destinationSteps are for DST, connections (spec 2.2), and CERT, certificates and tokens (spec 5.2).
 var destinationSteps = []step{
 	{`^a destination$`, func(sc *scenario) { sc.connect(connecting{}) }},
 	{`^(?:a client makes )?a connection(?: whose URL ends in "([^"]+)")?(?: with the credentials (\{.+\}))?$`,
@@ -70,8 +69,7 @@ var destinationSteps = []step{
 		sc.brokenCall("a call of test_connection", others+" of other methods", calls[len(calls)-1])
 		return sc.Held()
 	}},
-	// Nothing listens at its port: its list of deliveries has what the service would have sent.
-	// Lifecycle webhooks are an extension: without them there is less to look at.
+	// Nothing listens at its port: its list of deliveries, an extension, has what the service would have sent.
 	{`^a webhook with every event$`, func(sc *scenario) {
 		sc.madeBy(sc.call(request{method: "POST", path: "/webhooks", body: map[string]any{
 			"name": sc.called("webhook"), "endpoint": "https://127.0.0.1:1/zz-conf",
@@ -155,11 +153,9 @@ func (sc *scenario) looksAtDestination(how string) {
 	}
 }
 
-// mostPages bounds a list that never ends.
-const mostPages = 50
-
 // pages goes through a list.
 func (sc *scenario) pages(path string, see func(*answer, *wire.Node)) []*answer {
+	const mostPages = 50 // of a list that never ends
 	var all []*answer
 	for page := 1; page <= mostPages; page++ {
 		a := sc.api(request{method: "GET", path: path + "?per_page=100&page=" + strconv.Itoa(page)})
@@ -177,8 +173,7 @@ func (sc *scenario) pages(path string, see func(*answer, *wire.Node)) []*answer 
 	return all
 }
 
-// looksInEveryWay fetches, lists and saves: what only the answer to an update has (spec 2.2) is in
-// the last one.
+// looksInEveryWay fetches, lists and saves: the last one has what only the answer to an update has (spec 2.2).
 func (sc *scenario) looksInEveryWay() {
 	sc.looksAtDestination("fetches")
 	sc.looksAtDestination("lists")
@@ -199,8 +194,7 @@ func (sc *scenario) sends(change string) {
 	sc.shows("destination", "update", a, a.at("data"))
 }
 
-// looksAtAll reads every place where an error of a call may end up, also what only a stand-in
-// shows: e-mails, webhooks, the log of requests and the way of a record.
+// looksAtAll reads every place where an error of a call may end up, also what only a stand-in shows.
 func (sc *scenario) looksAtAll() {
 	sc.looksInEveryWay()
 	s := sc.latest()
@@ -235,8 +229,7 @@ func packed(body []byte, header http.Header) []byte {
 	return out.Bytes()
 }
 
-// trusted gives the authority of the run, which the service knows. Only a
-// stand-in takes one.
+// trusted gives the authority of the run, which the service knows. Only a stand-in takes one.
 func (sc *scenario) trusted() *endpoint.Authority {
 	sc.trust.mu.Lock()
 	defer sc.trust.mu.Unlock()
@@ -249,8 +242,7 @@ func (sc *scenario) trusted() *endpoint.Authority {
 	return sc.trust.authority
 }
 
-// connectsWith connects a destination behind a separate listener, whose certificate is signed by
-// the authority of the run.
+// connectsWith connects a destination behind a separate listener with a certificate of the authority of the run.
 func (sc *scenario) connectsWith(how string) {
 	by := sc.trusted()
 	sc.certificate = &endpoint.Shown{}

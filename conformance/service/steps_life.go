@@ -16,8 +16,7 @@ import (
 	"github.com/destkit/destkit/internal/quantity"
 )
 
-// lifeSteps are for LIFE, schedules, pauses and the life of a run (spec 2.6, 3), and ALRT,
-// alerts (spec 2.8, 6), which are e-mails: only the mailbox of a stand-in shows them.
+// lifeSteps are for LIFE, schedules, pauses and runs (spec 2.6, 3), and ALRT, alerts by e-mail (spec 2.8, 6).
 var lifeSteps = []step{
 	{`^a sync that runs "([a-z_]+)" and is due in 2 minutes$`, func(sc *scenario, frequency string) {
 		const day = 24 * time.Hour
@@ -109,10 +108,7 @@ var lifeSteps = []step{
 
 	// spec 2.14: it has its own notification_emails, so that the scenario reads no other mailbox.
 	{`^a workspace whose notices go to (\d+) address(?:es)?$`, func(sc *scenario, addresses int) {
-		sc.noticed = nil
-		for range addresses {
-			sc.noticed = append(sc.noticed, sc.email("notice"))
-		}
+		sc.noticed = lists.Of(make([]string, addresses), func(string) string { return sc.email("notice") })
 		id, key := sc.newWorkspace(map[string]any{"notification_emails": sc.noticed})
 		sc.key, sc.words["workspace"] = key, strconv.FormatInt(id, 10)
 		sc.ownSource()
@@ -163,12 +159,8 @@ func (sc *scenario) runsOf() ([]*wire.Node, *answer) {
 	return jsonvalue.Items(a.at("data")), a
 }
 
-// A service without a control API does not report when it has nothing left to do: a run that
-// follows another one comes within a while, and the scenario waits for it a few times.
-const (
-	aWhile   = 5 * time.Second
-	fewTimes = 6
-)
+// Without a control API a run that follows another one comes within a while: the scenario waits a few times.
+const aWhile, fewTimes = 5 * time.Second, 6
 
 // runsComing are the runs of the latest sync when so many of them are expected.
 func (sc *scenario) runsComing(want int) (runs []*wire.Node, a *answer) {

@@ -45,8 +45,7 @@ var objectSteps = []step{
 			sc.shows("destination", "fetch", a, a.at("data"))
 		}
 	}},
-	// Custom destinations have no field ordering, no append and no audiences: an application has
-	// them, and the syncs of the scenario write to it from here on.
+	// An application has what no custom destination has; the syncs of the scenario write to it from here on.
 	{`^an object with (field ordering|append|advanced configuration|references|mirror alone)$`, func(sc *scenario, kind string) {
 		sc.emulatedOnes()
 		for _, id := range sc.emulated {
@@ -138,8 +137,7 @@ func everyAnswer(n *wire.Node) map[string]any {
 	return members
 }
 
-// emulatedOnes connects applications that the service emulates itself, which have what no custom
-// destination has, with credentials made from their description.
+// emulatedOnes connects applications that the service emulates itself, with credentials by their description.
 func (sc *scenario) emulatedOnes() {
 	var types []*wire.Node
 	sc.pages("/connectors", func(_ *answer, n *wire.Node) { types = append(types, n) })
@@ -215,8 +213,7 @@ func reference(object *wire.Node) *wire.Node {
 	return fields[i]
 }
 
-// writesTo lets the syncs of the scenario write to an object: the first column
-// goes to its key, the second to all fields that it requires.
+// writesTo lets syncs write to an object: the first column to its key, the second to all fields that it requires.
 func (sc *scenario) writesTo(object *wire.Node) {
 	key := keyFields(object)[0]
 	mappings := []any{identifies(mapping("id", key))}
@@ -238,8 +235,7 @@ func (sc *scenario) writesTo(object *wire.Node) {
 	})
 }
 
-// lookup are the mappings of the scenario's object with one more that finds a
-// record of another object by its key (spec 2.5).
+// lookup are the mappings of the object with one more that finds a record of another object by its key (spec 2.5).
 func (sc *scenario) lookup() []any {
 	field := reference(sc.next.object)
 	m := mapping("name", jsonvalue.Text(field.Get("full_name")))

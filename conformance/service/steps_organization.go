@@ -58,8 +58,7 @@ func (sc *scenario) needsOrganization() {
 	}
 }
 
-// newWorkspace makes a workspace in the organization of the scenario and gives
-// its id and key; changes go over the ordinary body.
+// newWorkspace makes a workspace and gives its id and key; changes go over the ordinary body.
 func (sc *scenario) newWorkspace(changes map[string]any) (id int64, key string) {
 	sc.needsOrganization()
 	body := map[string]any{"name": sc.called("workspace"), "return_workspace_api_key": true}
@@ -73,8 +72,7 @@ func (sc *scenario) newWorkspace(changes map[string]any) (id int64, key string) 
 	return id, key
 }
 
-// ownWorkspace takes the scenario into a workspace that no other scenario uses, with
-// no source in it.
+// ownWorkspace takes the scenario into a workspace that no other scenario uses, with no source in it.
 func (sc *scenario) ownWorkspace() {
 	id, key := sc.newWorkspace(nil)
 	mustSee(len(key), "the service gave no key of the new workspace")
@@ -88,8 +86,7 @@ func (sc *scenario) ownSource() {
 	sc.made(thing{kind: "sources", id: sc.source})
 }
 
-// ownOrganization takes the scenario into an organization that no other scenario uses.
-// The API cannot make one: it needs the control API.
+// ownOrganization takes the scenario into a separate organization, which only the control API can make.
 func (sc *scenario) ownOrganization() {
 	name := sc.called("organization")
 	a := sc.control("POST", "/organizations", map[string]any{"name": name, "email": sc.email("owner")})
@@ -101,8 +98,7 @@ func (sc *scenario) ownOrganization() {
 	sc.says("user", a.id("user_id"))
 }
 
-// joined lets a new person into the organization and gives the answer of the
-// claim, which only the control API can do for a person.
+// joined lets a new person into the organization; only the control API can claim an invitation for a person.
 func (sc *scenario) joined() *answer {
 	email := sc.email("member")
 	a := sc.must(request{method: "POST", path: "/invitations", as: asOrganization, body: map[string]any{"email": email, "role": "member"}})

@@ -10,6 +10,7 @@ import (
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
@@ -32,10 +33,7 @@ var paceSteps = []step{
 	}},
 	{`^no batch is answered before (\d+) batches( of each sync)? are under way$`, (*scenario).holdsBatches},
 	{`^all syncs run at once$`, func(sc *scenario) {
-		ids := make([]int64, len(sc.syncs))
-		for i, s := range sc.syncs {
-			ids[i] = sc.trigger(s, false)
-		}
+		ids := lists.Of(sc.syncs, func(s *syncing) int64 { return sc.trigger(s, false) })
 		for i, s := range sc.syncs {
 			sc.batch = []*answer{sc.ends(s, ids[i])}
 		}
@@ -81,8 +79,7 @@ var paceSteps = []step{
 		return sc.HeldBy("batches of %s at once", quantity.Count(most, "sync"))
 	}},
 	{`^no second brings more than (\d+) records$`, (*scenario).slowRecords},
-	// Calls that were let go before the answer with the limit arrived are not counted: each place
-	// for a batch that was not waiting for that answer may have had one.
+	// Not counted: a call for each place for a batch that was not waiting for the answer with the limit.
 	{`^no second after X-RateLimit-Limit "([^"]*)" brings more than (\d+) calls$`, func(sc *scenario, limit string, most int) error {
 		calls := endpoint.Since(sc.dest.Seen(""), limit)
 		calls = calls[min(len(calls), sc.places()-1):]
@@ -91,8 +88,7 @@ var paceSteps = []step{
 		sc.notDenser(most, "call", n, within)
 		return sc.HeldBy("%s, at most %d within %s", quantity.Count(len(calls), "call"), n, judgedSecond)
 	}},
-	// A low limit would not let so many batches by. Calls that made the sync came when the suite
-	// got round to it.
+	// A low limit would not let so many batches by; calls that made the sync came at the pace of the suite.
 	{`^some second of the sync brings more than (\d+) calls$`, func(sc *scenario, beyond int) error {
 		calls := sc.latest().dest.Batches()
 		enough(len(calls), beyond+1, "calls")
@@ -122,12 +118,9 @@ func (sc *scenario) answersSpeed(result string) {
 	sc.answersCall("every", rpc.MethodGetSyncSpeed, "", `{"jsonrpc":"2.0","id":{id},"result":`+result+`}`)
 }
 
-// holdLimit bounds how long batches wait for others that may never come.
-const holdLimit = 2 * time.Second
-
-// holdsBatches answers batches only when so many are there; when they have met
-// once, or have waited for long, all are answered.
+// holdsBatches answers all batches once so many have met, or have waited for long.
 func (sc *scenario) holdsBatches(n int, ofEach string) {
+	const holdLimit = 2 * time.Second // for others that may never come
 	var mu sync.Mutex
 	here, met := map[string]int{}, make(chan struct{})
 	open := sync.OnceFunc(func() { close(met) })
@@ -233,9 +226,8 @@ func (sc *scenario) places() int {
 	return max(places, 1)
 }
 
-// A limit of a second is judged over less than one: between the service and the destination calls
-// may be held up, and then come closer together than they were sent. So a rate that is up to a
-// quarter too fast for long is not seen.
+// A limit of a second is judged over less: calls may be held up, and then come closer together than they were sent.
+// So a rate that is up to a quarter too fast for long is not seen.
 const judgedSecond = 800 * time.Millisecond
 
 // enough ends a claim undecided where too few came.

@@ -102,8 +102,7 @@ func containsFold(text, part string) bool {
 	return strings.Contains(strings.ToLower(text), strings.ToLower(part))
 }
 
-// eachTest looks at the tests of all connections that a client has tried. Where
-// the destination was not called it did not show anything.
+// eachTest looks at the tests of all tried connections. A destination that was not called shows nothing.
 func (sc *scenario) eachTest(expected string, is func(*tested) bool) error {
 	return each(sc, "connection test", sc.tests, func(t *tested) {
 		seen := t.d.Seen(rpc.MethodTestConnection)
@@ -118,8 +117,7 @@ func (sc *scenario) eachTest(expected string, is func(*tested) bool) error {
 // listens counts only what the destination hears from now on.
 func (sc *scenario) listens() { sc.skippedCalls = len(sc.dest.Seen("")) }
 
-// makesSync tries to make a sync of columns, the first of which is the primary
-// identifier.
+// makesSync tries to make a sync of columns, the first of which is the primary identifier.
 func (sc *scenario) makesSync(columns, operation, object string) {
 	t := table{columns: jsonvalue.Words(columns), rows: []row{{}}}
 	for _, c := range t.columns {
@@ -149,15 +147,10 @@ func withOtherFields(body []byte, more bool, name string) []byte {
 }
 
 // A refresh, and a cache that is filled during a call, have a moment to end.
-const (
-	lookAgain = 50 * time.Millisecond
-	looks     = 100
-	readings  = 6
-)
+const lookAgain, looks, readings = 50 * time.Millisecond, 100, 6
 
-// readObjects reads a table of objects: name, label, operations, fields (without any those of the
-// ordinary object), and whether fields are created on write. A field is its name, its type and its
-// properties, as in "id:string:identifier:required".
+// readObjects reads a table of objects: name, label, operations, fields (none: the ordinary ones), and whether fields are
+// created on write. A field is its name, its type and its properties, as in "id:string:identifier:required".
 func readObjects(t *engine.Table) SimulatorConfig {
 	c := SimulatorConfig{Fields: map[string][]rpc.Field{}, Operations: map[string][]string{}}
 	for _, row := range engine.Rows(t)[1:] {

@@ -18,8 +18,7 @@ import (
 	"github.com/destkit/destkit/internal/quantity"
 )
 
-// recordSteps are for OPER and RTRY, operations and strategies (spec 4.2, 2.6) and records sent
-// again (spec 7.2.4, 7.2.5): what runs send, and what the destination then holds.
+// recordSteps are for OPER, operations and strategies (spec 4.2, 2.6), and RTRY, records sent again (spec 7.2.4, 7.2.5).
 var recordSteps = []step{
 	{`^a sync with operation "([a-z]+)"(?: and mirror_strategy "([a-z_]+)")? of$`,
 		func(sc *scenario, operation, strategy string, rows *engine.Table) {
@@ -156,8 +155,7 @@ func identifiersIn(batches ...*endpoint.Call) []string {
 	return lists.Of(unpack(batches), func(r sent) string { return r.identifier })
 }
 
-// activeIdentifier names the identifier of a batch by its schema, "" where the
-// plan has none.
+// activeIdentifier names the identifier of a batch by its schema, "" where the plan has none.
 func activeIdentifier(c *endpoint.Call) string {
 	for _, m := range jsonvalue.Members(c.Param("sync_plan", "schema")) {
 		if isTrue(m.Value.Get("active_identifier")) {
@@ -206,8 +204,7 @@ func (sc *scenario) syncIs(what string) error {
 	return sc.HeldBy("HTTP %d", a.Status)
 }
 
-// runSends compares what a run sent with a table of operations and identifiers, each of which must
-// come exactly as often as it is in the table.
+// runSends compares what a run sent with a table of operations and identifiers, each exactly as often.
 func (sc *scenario) runSends(run int, want *engine.Table) error {
 	got := unpack(sc.batchesOf(run))
 	var said []string

@@ -13,6 +13,7 @@ import (
 	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
@@ -68,10 +69,7 @@ var refusalSteps = []step{
 
 	{`^(no|a) call of the sync comes within (\d+) (seconds|ms) after status (\d{3})$`, (*scenario).comesAfter},
 	{`^every run completes$`, func(sc *scenario) error {
-		var runs []*answer
-		for _, s := range sc.syncs {
-			runs = append(runs, s.runs...)
-		}
+		runs := slices.Concat(lists.Of(sc.syncs, func(s *syncing) []*answer { return s.runs })...)
 		mustSee(len(runs), "no run came to its end")
 		return each(sc, "run", runs, func(run *answer) {
 			sc.expect(run.text("data", "status") == "completed", "the run completes", run.short(), run)
@@ -94,15 +92,12 @@ var refusalSteps = []step{
 
 // timeOf is when a call came, by the service's clock.
 func (d *destination) timeOf(c *endpoint.Call) (time.Time, bool) {
-	at, known := d.times.Load(c.Number)
-	if !known {
-		return time.Time{}, false
-	}
-	return at.(time.Time), true
+	at, _ := d.times.Load(c.Number)
+	moment, known := at.(time.Time)
+	return moment, known
 }
 
-// comesAfter looks at the calls to a destination after its first answer with a status, and
-// how long after it they came: at the first where one has to, and else at all.
+// comesAfter looks how long after its first answer with a status a destination was called: first, or at all.
 func (sc *scenario) comesAfter(which string, n int, unit string, status int) error {
 	d := sc.latest().dest
 	calls := d.Seen("")
@@ -135,13 +130,8 @@ func (sc *scenario) comesAfter(which string, n int, unit string, status int) err
 	return sc.HeldBy("the first call after status %d came %s later", status, waits[0].Round(time.Millisecond))
 }
 
-// How long an unanswered request is held where it is unknown how long the service
-// waits; --patient has more time. Both are no round numbers: a deadline of the
-// service is one, and would end at the same moment.
-const (
-	shortHold = 3500 * time.Millisecond
-	longHold  = 5*time.Minute + 30*time.Second
-)
+// How long an unanswered request is held where the deadline of the service is unknown: a round number could be that.
+const shortHold, longHold = 3500 * time.Millisecond, 5*time.Minute + 30*time.Second
 
 // unanswered are the sentences of such a request.
 var unanswered = regexp.MustCompile(`^the first call of [a-z_]+ is (?:not answered|carried out, and answered only by half)$|` +
@@ -152,10 +142,8 @@ func isHeld(c *conformance.Check) bool {
 	return slices.ContainsFunc(c.Steps, func(step string) bool { return unanswered.MatchString(sentence(step)) })
 }
 
-// room is how much later than the configured time the service may give a request up: the configured
-// value is its own deadline, and neither that nor the way to here is exact. A request that is given
-// up with more delay shows neither a service that waits for ever nor one that keeps to its
-// deadline; the judge holds it for as long again, so that an answer never depends on who was first.
+// room is how much later than configured the service may give a request up: its deadline is not exact. With more delay the
+// request shows nothing; the judge holds it for as long again, so that an answer never depends on who was first.
 func room(known time.Duration) time.Duration { return known/3 + 500*time.Millisecond }
 
 // hold is how long a request stays without an answer.
@@ -169,8 +157,7 @@ func (sc *scenario) hold() time.Duration {
 	return shortHold
 }
 
-// silent lets the first call of a method wait, from the beginning or in the middle of its
-// answer. When the service does not give it up it is answered after all.
+// silent lets the first call of a method wait, or stop in the middle of its answer; in the end it is answered.
 func (sc *scenario) silent(method string, half bool) endpoint.Twist {
 	return counted(method, 1, 1, func(_ *endpoint.Call, r *endpoint.Reply) {
 		if half {
@@ -181,8 +168,7 @@ func (sc *scenario) silent(method string, half bool) endpoint.Twist {
 	})
 }
 
-// givenUp is the first call of a method, which the service did not wait for any longer. One
-// that it waited for decides nothing, unless it is known how long it may.
+// givenUp is the first call of a method, given up by the service; else nothing is decided without its deadline.
 func (sc *scenario) givenUp(method string) *endpoint.Call {
 	calls := sc.dest.Seen(method)
 	mustSee(len(calls), "no call of %s came", method)
@@ -196,8 +182,7 @@ func (sc *scenario) givenUp(method string) *endpoint.Call {
 	return calls[0]
 }
 
-// waitedOn reports whether the service did not give up a held call, although the time after which
-// it does is known; 0 is not known. An undecided case is an error.
+// waitedOn reports whether the service waited longer than known, where 0 is unknown; an undecided case is an error.
 func waitedOn(c *endpoint.Call, known, held time.Duration) (bool, error) {
 	took := c.Ended.Sub(c.Came).Round(time.Millisecond)
 	switch {

@@ -18,8 +18,7 @@ import (
 	"github.com/destkit/destkit/internal/quantity"
 )
 
-// replySteps are for RPLY, replies that break the protocol (spec 7.2), and let the
-// destination answer otherwise than its simulator does.
+// replySteps are for RPLY, replies that break the protocol (spec 7.2), and for other answers of the destination.
 var replySteps = []step{
 	{`^a client connects a destination that answers "([a-z_]+)" with each of:$`, func(sc *scenario, method string, t *engine.Table) {
 		for _, line := range engine.Rows(t) {
@@ -74,9 +73,8 @@ var replySteps = []step{
 // refusal is the message of every failure that is made up.
 const refusal = "zz-conf refuses this"
 
-// answered is a reply as written in a feature file: in words, or as a text, after "HTTP 500" one
-// that comes with that status. {id} is the id of the request as JSON, {result} the simulator's own
-// result.
+// answered is a reply in the words of a feature file, or as a text, with that status after "HTTP 500". {id} is the id of the
+// request as JSON, {result} the simulator's own result.
 func answered(text string, c *endpoint.Call) *endpoint.Reply {
 	text, failed := strings.CutPrefix(text, "HTTP 500")
 	switch {
@@ -89,10 +87,7 @@ func answered(text string, c *endpoint.Call) *endpoint.Reply {
 	case text == "" && failed:
 		text = `{"message":"` + refusal + `"}`
 	}
-	status := http.StatusOK
-	if failed {
-		status = http.StatusInternalServerError
-	}
+	status := map[bool]int{true: http.StatusInternalServerError, false: http.StatusOK}[failed]
 	id := jsonvalue.Raw(c.JSON.Get("id"))
 	fill := func(result string) []byte {
 		return []byte(strings.NewReplacer("{id}", id, "{result}", result).Replace(text))
@@ -109,8 +104,7 @@ func answered(text string, c *endpoint.Call) *endpoint.Reply {
 	}}
 }
 
-// answersCall lets calls of a method, those with a record alone where one is named, be
-// answered in another way.
+// answersCall answers calls of a method, those with a record alone where one is named, in another way.
 func (sc *scenario) answersCall(which, method, id, text string) {
 	sc.someDestination()
 	var n atomic.Int64
@@ -187,8 +181,7 @@ func (m *recordFaults) batch(c *endpoint.Call, r *endpoint.Reply) {
 	*r = endpoint.Reply{Body: jsonvalue.Encode(map[string]any{"jsonrpc": "2.0", "id": c.ID, "result": result})}
 }
 
-// stored hands records to the simulator; its results by the text of their
-// identifiers.
+// stored hands records to the simulator; its results by the text of their identifiers.
 func (m *recordFaults) stored(c *endpoint.Call, records []json.RawMessage) map[string]json.RawMessage {
 	out := map[string]json.RawMessage{}
 	if len(records) == 0 {
@@ -204,8 +197,7 @@ func (m *recordFaults) stored(c *endpoint.Call, records []json.RawMessage) map[s
 	return out
 }
 
-// carryOut hands a batch to the simulator past everything that is recorded, and gives its
-// reply.
+// carryOut hands a batch to the simulator past everything that is recorded, and gives its reply.
 func (d *destination) carryOut(id string, plan any, records []json.RawMessage) []byte {
 	return d.CarryOut(jsonvalue.Encode(map[string]any{
 		"jsonrpc": "2.0", "method": rpc.MethodSyncBatch, "id": id, "params": map[string]any{"sync_plan": plan, "records": records},
@@ -221,8 +213,7 @@ func methodIs(method string, m endpoint.Twist) endpoint.Twist {
 	}
 }
 
-// counted limits a twist to the calls of a method from the first-th to the
-// last-th that come from now on; 0 is no end.
+// counted limits a twist to the first-th to last-th call of a method from now on; 0 is no end.
 func counted(method string, first, last int64, m endpoint.Twist) endpoint.Twist {
 	var n atomic.Int64
 	return methodIs(method, func(c *endpoint.Call, r *endpoint.Reply) {

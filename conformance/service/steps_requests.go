@@ -13,8 +13,7 @@ import (
 	"github.com/destkit/destkit/internal/quantity"
 )
 
-// requestSteps look at the requests that the service sends, as HTTP and as JSON-RPC, and
-// at what sync_batch carries (spec 4.2, identifier rule).
+// requestSteps look at what the service sends, as HTTP, as JSON-RPC and in sync_batch (spec 4.2, identifier rule).
 var requestSteps = []step{
 	{`^the calls of the service are POSTs of one JSON-RPC request each$`, func(sc *scenario) error {
 		return sc.eachCall(anyMethod, func(c *endpoint.Call) {
@@ -150,8 +149,7 @@ var requestSteps = []step{
 	}},
 }
 
-// received are the calls that the destination of the scenario has got since it
-// listens; none at all decides nothing.
+// received are the calls that the destination has got since it listens; none at all decides nothing.
 func (sc *scenario) received() []*endpoint.Call {
 	calls := sc.dest.Seen("")
 	calls = calls[min(sc.skippedCalls, len(calls)):]
@@ -196,12 +194,9 @@ func (sc *scenario) connectionsAreKept() error {
 	if len(calls) < 2 {
 		undecided("only one call came")
 	}
-	peers := map[string]int{}
-	for _, c := range calls {
-		peers[c.HTTP.RemoteAddr]++
-	}
-	shared := fmt.Sprintf("%s on %s", quantity.Count(len(calls), "call"), quantity.Count(len(peers), "connection"))
-	sc.expectCall(len(peers) < len(calls), "some of the calls on the same connection", shared, calls...)
+	peers := different(lists.Of(calls, func(c *endpoint.Call) string { return c.HTTP.RemoteAddr }))
+	shared := fmt.Sprintf("%s on %s", quantity.Count(len(calls), "call"), quantity.Count(peers, "connection"))
+	sc.expectCall(peers < len(calls), "some of the calls on the same connection", shared, calls...)
 	return sc.HeldBy("%s", shared)
 }
 

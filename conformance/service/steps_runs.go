@@ -19,8 +19,7 @@ import (
 	"github.com/destkit/destkit/internal/quantity"
 )
 
-// runSteps are for RUN, executions of syncs, and CNT, their counters (spec 2.9); what runs show of
-// their records is for RTRY, too (spec 7.2.4).
+// runSteps are for RUN, executions of syncs, CNT, their counters (spec 2.9), and what they show for RTRY (spec 7.2.4).
 var runSteps = []step{
 	{`^a sync of (\d+) records with operation "([a-z]+)"$`, (*scenario).aSync},
 	{`^the sync runs( with force_full_sync in the query)?$`, (*scenario).theSyncRuns},
@@ -97,13 +96,12 @@ var runSteps = []step{
 
 // syncing is a sync of the scenario with the runs that it has seen.
 type syncing struct {
-	id   int64
-	dest *destination
-	rows *dataset
-	body map[string]any
-	runs []*answer // of GET /sync_runs/{id}, each as it ended
-	// marks are how many batches the destination had got by the end of each run.
-	marks []int
+	id    int64
+	dest  *destination
+	rows  *dataset
+	body  map[string]any
+	runs  []*answer // of GET /sync_runs/{id}, each as it ended
+	marks []int     // how many batches the destination had got by the end of each run
 }
 
 // mapping is a column that goes to a field.
@@ -117,8 +115,7 @@ func identifies(m map[string]any) map[string]any {
 	return m
 }
 
-// syncBody is the body of an ordinary sync of a dataset to the latest destination: the columns go
-// to the fields of the same names, the first is the identifier; it never runs by itself or alerts.
+// syncBody is an ordinary sync to the latest destination: columns to fields of the same names, the first as identifier.
 func (sc *scenario) syncBody(rows *dataset, operation string) map[string]any {
 	mappings := lists.Of(rows.table.columns, func(column string) map[string]any { return mapping(column, column) })
 	identifies(mappings[0])
@@ -151,8 +148,7 @@ func (sc *scenario) noteSync(a *answer, rows *dataset, body map[string]any) *syn
 	return s
 }
 
-// syncOfRows makes a sync of rows to the destination of the scenario; changes go over the
-// ordinary body.
+// syncOfRows makes a sync of rows to the destination of the scenario; changes go over the ordinary body.
 func (sc *scenario) syncOfRows(t table, operation string, changes map[string]any) {
 	sc.someDestination()
 	rows := sc.newDataset(t)
@@ -182,11 +178,9 @@ const (
 	pollEvery     = 5 * time.Millisecond
 	pollAtMost    = 250 * time.Millisecond
 	pollPatiently = 2 * time.Second
-	clockStep     = "2s"
 )
 
-// ends waits until a run is over and gives it as it then is. A check that may
-// move time does so while the run waits.
+// ends waits until a run is over and gives it as it then is. A check that may move time does so meanwhile.
 func (sc *scenario) ends(s *syncing, id int64) *answer {
 	limit, longest, decider := runLimit, pollAtMost, ""
 	if isHeld(sc.Check()) {
@@ -210,7 +204,7 @@ func (sc *scenario) ends(s *syncing, id int64) *answer {
 			stop(engine.Inconclusive(decider, "run %d was still %q after %s", id, status, limit))
 		}
 		if sc.Check().Clock && sc.target.ControlURL != "" { // it answers when nothing is left to run
-			sc.advance(clockStep)
+			sc.advance("2s")
 			continue
 		}
 		sc.sleep(pause)
@@ -219,9 +213,7 @@ func (sc *scenario) ends(s *syncing, id int64) *answer {
 }
 
 // runs triggers a run and waits for its end.
-func (sc *scenario) runs(s *syncing) *answer {
-	return sc.ends(s, sc.trigger(s, false))
-}
+func (sc *scenario) runs(s *syncing) *answer { return sc.ends(s, sc.trigger(s, false)) }
 
 // control calls the control API of a stand-in.
 func (sc *scenario) control(method, path string, body any) *answer {
@@ -255,9 +247,7 @@ func (sc *scenario) batchCame() {
 	sc.waits(func() bool { return len(sc.dest.Batches()) > 0 }, "no batch came within %s", runLimit)
 }
 
-func (sc *scenario) aSync(n int, operation string) {
-	sc.syncOfRows(numbered(n), operation, nil)
-}
+func (sc *scenario) aSync(n int, operation string) { sc.syncOfRows(numbered(n), operation, nil) }
 
 // latest is the sync of the scenario that was made last.
 func (sc *scenario) latest() *syncing { return sc.syncs[len(sc.syncs)-1] }

@@ -41,8 +41,7 @@ var sourceSteps = []step{
 		sc.anew(kind)
 		sc.shows(kind, "creation", a, a.at("data"))
 	}},
-	// A moment later is when updated_at moves on. There is no other way to look at a topic (spec 4):
-	// an empty change shows it as it is.
+	// A moment later updated_at moves on. An empty change is the only way to look at a topic (spec 4).
 	{`^a client updates the topic with (\{.*\})(, a moment later)?$`, func(sc *scenario, change, later string) {
 		mustSee(len(sc.words["made"]), "the topic could not be made")
 		const aMoment = 1300 * time.Millisecond // a time stamp without a fraction changes every second
@@ -81,8 +80,7 @@ var sourceSteps = []step{
 	}},
 }
 
-// streams creates a source with topics; {stream} names it. Which types of sources stream is
-// published nowhere; where this one is unknown, topics cannot be judged.
+// streams creates a source with topics, {stream}. No list has the types that stream: without this one nothing is judged.
 func (sc *scenario) streams() {
 	a := sc.call(request{method: "POST", path: "/sources", body: map[string]any{
 		"connection": map[string]any{"name": sc.called("stream"), "type": "topic_log", "credentials": map[string]any{}},
@@ -148,8 +146,7 @@ func literal(v any) string {
 	return fmt.Sprint(v)
 }
 
-// tableOf reads the rows of a source: a head of columns, the first of which is the
-// identifier, and cells as JSON.
+// tableOf reads the rows of a source: a head of columns, the identifier first, and cells as JSON.
 func (sc *scenario) tableOf(t *engine.Table) table {
 	return table{columns: slices.Clone(engine.Rows(t)[0]), rows: lists.Of(cells(t), func(line map[string]string) row {
 		r := row{}

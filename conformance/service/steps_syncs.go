@@ -132,8 +132,7 @@ var syncSteps = []step{
 	}},
 }
 
-// nextSync configures the next sync of a scenario. The zero value is an ordinary destination and
-// three rows.
+// nextSync configures the next sync; zero is an ordinary destination and three rows.
 type nextSync struct {
 	rows   *dataset
 	object *wire.Node     // of the destination, where it is no ordinary one
@@ -205,9 +204,7 @@ func (sc *scenario) tries(fields map[string]any, made bool) {
 	sc.trials = append(sc.trials, one)
 }
 
-func (sc *scenario) clientCreates(t *engine.Table) {
-	sc.asks(sc.laid(sc.draft(), t), sc.asked(t))
-}
+func (sc *scenario) clientCreates(t *engine.Table) { sc.asks(sc.laid(sc.draft(), t), sc.asked(t)) }
 
 // eachRow does something with every row of a table by itself.
 func eachRow(t *engine.Table, do func(*engine.Table)) {

@@ -3,6 +3,7 @@ package service
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -27,11 +28,8 @@ var viewSteps = []step{
 	}},
 	{`^(\d+) ([a-z ]+)s are shown$`, func(sc *scenario, want int, kind string) error {
 		all := sc.looked(kind)
-		names := map[string]bool{}
-		for _, v := range all {
-			names[v.name()] = true
-		}
-		sc.expect(len(names) == want, quantity.Count(want, kind), quantity.Count(len(names), kind), all[0].answer)
+		names := different(lists.Of(all, (*view).name))
+		sc.expect(names == want, quantity.Count(want, kind), quantity.Count(names, kind), all[0].answer)
 		return sc.heldBy(len(all), "look")
 	}},
 	{`^the ([a-z ]+) "([^"]+)" is shown with the values:$`, func(sc *scenario, kind, name string, t *engine.Table) error {
@@ -77,8 +75,7 @@ var viewSteps = []step{
 	}},
 }
 
-// view is one thing as an answer of the API shows it. The scenario looks at one thing in several
-// ways: all of them must agree.
+// view is one thing as an answer of the API shows it. All ways to look at it must agree.
 type view struct {
 	kind   string // "destination", "source type", …
 	way    string // how it was looked at: "creation", "fetch", "list", …
@@ -103,18 +100,14 @@ func (sc *scenario) shows(kind, way string, a *answer, node *wire.Node) {
 	sc.views = append(sc.views, &view{kind: kind, way: way, answer: a, node: node})
 }
 
-// anew forgets how things of a kind looked, for they are about to change; the last look is kept to
-// compare with.
+// anew forgets how things of a kind looked, for they are about to change, and keeps the last look to compare with.
 func (sc *scenario) anew(kind string) {
-	var rest []*view
-	for _, v := range sc.views {
+	sc.views = slices.DeleteFunc(sc.views, func(v *view) bool {
 		if v.kind == kind {
 			sc.before[kind] = v
-			continue
 		}
-		rest = append(rest, v)
-	}
-	sc.views = rest
+		return v.kind == kind
+	})
 }
 
 // shown are the things of a kind, also those that are parts of others.
@@ -193,8 +186,7 @@ func (sc *scenario) hasShapes(v *view, t *engine.Table) {
 	}
 }
 
-// hasValues compares with a table. Lists may have another order, and what they hold more
-// members; the names of types have been seen with a capital letter.
+// hasValues compares with a table. Lists may have another order, their objects more members, types a capital letter.
 func (sc *scenario) hasValues(v *view, t *engine.Table) {
 	for _, row := range engine.Rows(t) {
 		want := sc.value(row[1])

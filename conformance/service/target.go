@@ -25,19 +25,14 @@ import (
 
 // Target is the service under judgement.
 type Target struct {
-	// BaseURL of the API; it ends in /api/v1 (spec 9).
-	BaseURL string
-	// ControlURL ends in /_control, "" where there is none: then checks that
-	// move time do not run, or wait for real.
-	ControlURL   string
+	BaseURL      string // of the API; it ends in /api/v1 (spec 9)
+	ControlURL   string // ends in /_control; without it checks that move time do not run, or wait for real
 	ControlToken string
-	// PersonalAccessToken opens what belongs to an organization, WorkspaceAPIKey what belongs to a
-	// workspace (spec 5.1). Without the key the run creates its own workspace, which it needs the
-	// other one for.
+	// PersonalAccessToken opens what belongs to an organization, WorkspaceAPIKey what belongs to a workspace (spec 5.1).
+	// Without the key the run creates its own workspace, with the token.
 	PersonalAccessToken string
 	WorkspaceAPIKey     string
-	// Roots verify the service's certificate; nil: the system's.
-	Roots *x509.CertPool
+	Roots               *x509.CertPool // verify the service's certificate; nil: the system's
 }
 
 // Simulator is a simulated destination.
@@ -57,26 +52,18 @@ type SimulatorConfig struct {
 	Speed      rpc.Speed
 }
 
-// Listen makes a handler reachable for the service, over TLS where config is not
-// nil, and returns its URL. Plain http where config is nil.
+// Listen makes a handler reachable for the service, with TLS unless config is nil, and returns its URL.
 type Listen func(config *tls.Config, h http.Handler) (address string, stop func(), err error)
 
-// Options of a run. Those of conformance.Options that speak of destinations are
-// ignored.
+// Options of a run. Those of conformance.Options that speak of destinations are ignored.
 type Options struct {
 	conformance.Options
-	// Dialect is "spec" (default) or "live": there the named differences are known
-	// and waived.
-	Dialect string
+	Dialect string // "spec" (default) or "live": there the named differences are known and waived
 	// NewSimulator and Listen make destinations; both are needed.
 	NewSimulator func(SimulatorConfig) (Simulator, error)
 	Listen       Listen
-	// SourceID is an SQL source of the workspace to read from; 0 makes an emulated
-	// one.
-	SourceID int64
-	// Patient waits for real where there is no clock to move, at most 15 minutes at a
-	// time.
-	Patient bool
+	SourceID     int64 // an SQL source of the workspace to read from; 0 makes an emulated one
+	Patient      bool  // waits for real where there is no clock to move, at most 15 minutes at a time
 	// RequestTimeout is after how long the service gives a request up, such as its own deadline: a
 	// call that it gives up until a third and half a second later passes, one that it has not given
 	// up after twice that is broken, between them nothing is decided. 0: unknown, and a call that
@@ -86,9 +73,8 @@ type Options struct {
 	time timepiece // of tests; zero is that of the machine
 }
 
-// Run judges a service. As with conformance.Run a report comes back whenever
-// there was something to judge; a *conformance.UsageError is a mistake of the
-// caller.
+// Run judges a service. As with conformance.Run a report comes back whenever there was something to judge; a
+// *conformance.UsageError is a mistake of the caller.
 func Run(ctx context.Context, target Target, opts Options) (*conformance.Report, error) {
 	r, err := newRun(target, &opts)
 	if err != nil {
@@ -120,13 +106,7 @@ func Plan(target Target, opts Options) (*conformance.PlanReport, error) {
 	if target.ControlURL != "" {
 		p.Notes = append(p.Notes, "the clock of the service is moved forward, by weeks in all, and its mailbox is read")
 	}
-	r.planWaits(p)
-	return p, nil
-}
-
-// planWaits adds which checks wait for real, and how long the run may take.
-func (r *run) planWaits(p *conformance.PlanReport) {
-	waiting := 0
+	waiting := 0 // so many checks wait for real
 	for i := range p.Checks {
 		c, known := catalogue().Check(p.Checks[i].ID)
 		if !known || !p.Checks[i].Runs { // an own check is in no catalogue
@@ -139,10 +119,8 @@ func (r *run) planWaits(p *conformance.PlanReport) {
 	if waiting > 0 {
 		p.Notes = append(p.Notes, fmt.Sprintf("%s %s for real, side by side where they can; --timeout bounds the whole run, here %s", quantity.Count(waiting, "check"), quantity.Verb(waiting, "waits", "wait"), inWords(r.opts.Timeout)))
 	}
+	return p, nil
 }
-
-// defaults of the run as a whole; the clean service takes seconds.
-const defaultTimeout = 10 * time.Minute
 
 // checkTarget refuses what cannot be meant.
 func checkTarget(t *Target) (*url.URL, error) {

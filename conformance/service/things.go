@@ -24,21 +24,18 @@ type things struct {
 
 // thing is one resource of the service.
 type thing struct {
-	kind string // "destinations", "syncs", … as in the path
-	id   int64
-	as   identity
-	path string // "" is the ordinary one
-	// token, where it is not that of the run; control: below the control URL.
-	token   string
-	control bool
+	kind    string // "destinations", "syncs", … as in the path
+	id      int64
+	as      identity
+	path    string // "" is the ordinary one
+	token   string // where it is not that of the run
+	control bool   // below the control URL
 }
 
 // at is the path of the thing below the base URL.
 func (t thing) at() string { return cmp.Or(t.path, below(t.kind, t.id, "")) }
 
-// prefix begins every name that a part of the run gives: a check, or the run
-// itself. The journal keeps it, so that what a killed run leaves can be recognised
-// from everything else.
+// prefix begins every name that a check or the run gives; by it the journal recognises what a killed run leaves.
 func (r *run) prefix(part string) string { return fmt.Sprintf("zz-conf-%s-%s-", r.opts.RunID, part) }
 
 // called makes a name of the run itself.
@@ -48,12 +45,10 @@ func (r *run) called(what string) string {
 
 // announce notes that things with the names of a part of the run will be made.
 func (r *run) announce(part string) error {
-	_, err := r.journal.Begin(journalObject, "name", "create", []json.RawMessage{jsonvalue.Encode(r.prefix(part))})
+	const object = "names that begin with" // in place of the name of one
+	_, err := r.journal.Begin(object, "name", "create", []json.RawMessage{jsonvalue.Encode(r.prefix(part))})
 	return err
 }
-
-// journalObject takes the place of the object name in a journal.
-const journalObject = "names that begin with"
 
 // keep notes a thing that was made, to be deleted at the end.
 func (r *run) keep(t thing) {
@@ -98,8 +93,7 @@ func (r *run) remove(ctx context.Context, t thing) (why string) {
 	return a.short()
 }
 
-// prepare makes the workspace of the run, unless a key was given, and a source
-// that every scenario reads from.
+// prepare makes the workspace of the run, unless a key was given, and the source of all scenarios.
 func (r *run) prepare(ctx context.Context) (problem, fix string) {
 	if r.key == "" {
 		a, err := r.send(ctx, "", request{method: "POST", path: "/workspaces", as: asOrganization,
@@ -129,16 +123,14 @@ func (r *run) prepare(ctx context.Context) (problem, fix string) {
 	return "", ""
 }
 
-// emulatedSource is the body that creates the warehouse which scenarios read from where none is
-// named: its rows are in the queries of their datasets.
+// emulatedSource creates the warehouse to read from where none is named: its rows are in the queries of datasets.
 func emulatedSource(name string) map[string]any {
 	return map[string]any{"connection": map[string]any{"name": name, "type": "snowflake", "credentials": map[string]any{
 		"account": "zz-conf", "warehouse": "CONF", "database": "CONF", "user": "CONF", "password": "conf",
 	}}}
 }
 
-// kinds are what a run makes, in the order in which it can be deleted; named is
-// the field of the name.
+// kinds are what a run makes, in the order in which it can be deleted; named is the field of the name.
 var kinds = []struct {
 	path, named string
 	as          identity
@@ -148,8 +140,7 @@ var kinds = []struct {
 	{"invitations", "email", asOrganization}, {"workspaces", "name", asOrganization},
 }
 
-// Clean deletes what a killed run left behind: only things whose names start as its journal has it.
-// Options.Journal names the journal.
+// Clean deletes what a killed run left behind: things whose names start as in the journal, a file of Options.Journal.
 func Clean(ctx context.Context, target Target, opts Options) (*conformance.Residue, error) {
 	r, err := newRun(target, &opts)
 	if err != nil {
@@ -187,8 +178,7 @@ func Clean(ctx context.Context, target Target, opts Options) (*conformance.Resid
 	return residue, nil
 }
 
-// find keeps the things of a kind whose names begin with one of the prefixes.
-// They are deleted in the opposite order, so the kinds that others need come last.
+// find keeps the things of a kind with such names, to be deleted in the opposite order: those that others need last.
 func (r *run) find(ctx context.Context, path, named string, as identity, prefixes []string) error {
 	var found []thing
 	for page := 1; ; page++ {

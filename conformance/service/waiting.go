@@ -13,24 +13,16 @@ import (
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 )
 
-// patientAtMost bounds one wait for real with Options.Patient: a check that lets more
-// time pass by its own words is not run, and a run that has not ended by then, or a
-// retry that has not come, stays undecided.
+// patientAtMost bounds one wait for real: a check that asks for more is not run, and what has not come stays undecided.
 const patientAtMost = 15 * time.Minute
 
-// A patient run has time for its longest checks, for what comes before them, and
-// for a second look at what failed.
-const patientTimeout = 2 * time.Hour
-
-// timepiece is the time by which checks wait where nothing moves a clock: that of the machine, or
-// that of a test.
+// timepiece is the time by which checks wait where nothing moves a clock: of the machine, or of a test.
 type timepiece struct {
 	now   func() time.Time
 	sleep func(ctx context.Context, d time.Duration) error
 }
 
-// patient reports whether time passes by itself: there is no clock to move, and who
-// runs the judge waits.
+// patient reports whether time passes by itself: there is no clock to move, and the user waits.
 func (r *run) patient() bool { return r.target.ControlURL == "" && r.opts.Patient }
 
 // sleep waits in real time, or ends with the run.
@@ -40,8 +32,7 @@ func (sc *scenario) sleep(d time.Duration) {
 	}
 }
 
-// advance lets time pass, by a duration such as "24h". Where the service's clock
-// can be moved it returns when everything that fell due has run.
+// advance lets time pass, such as "24h". A clock that is moved returns when everything that fell due has run.
 func (sc *scenario) advance(by string) {
 	d, err := time.ParseDuration(by)
 	switch {
@@ -56,8 +47,7 @@ func (sc *scenario) advance(by string) {
 	}
 }
 
-// clockOf is the time of the service. Where it cannot be read it is taken to be
-// that of this machine.
+// clockOf is the time of the service, or that of this machine where it cannot be read.
 func (sc *scenario) clockOf() time.Time {
 	if sc.target.ControlURL == "" {
 		return sc.opts.time.now().UTC()
@@ -69,8 +59,7 @@ func (sc *scenario) clockOf() time.Time {
 	return now.UTC()
 }
 
-// anotherRun waits for a run that nothing requested. The specification names no time in which it
-// must come; a check that waits for real waits less, and decides less.
+// anotherRun waits for a run that nothing requested, for no specified time: for real it waits less, and decides less.
 func (sc *scenario) anotherRun() error {
 	const most, by = 12, "10m"
 	s := sc.latest()
@@ -119,8 +108,7 @@ func inWords(d time.Duration) string {
 
 var passes = regexp.MustCompile(`^(\d+[a-z]) pass$`)
 
-// passing is how much time the steps of a check let pass, without the backoffs of the service that
-// it waits for.
+// passing is how much time the steps of a check let pass, without the backoffs that it waits for.
 func passing(c *conformance.Check) (sum time.Duration) {
 	for _, step := range c.Steps {
 		if m := passes.FindStringSubmatch(sentence(step)); m != nil {

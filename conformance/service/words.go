@@ -13,8 +13,7 @@ import (
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 )
 
-// braces are the places of a text that a scenario fills in. JSON has a quote or a
-// space behind its brace.
+// braces are the places of a text to fill in. JSON has a quote or a space behind its brace.
 var braces = regexp.MustCompile(`\{[a-z][a-z_]*\}`)
 
 // filled replaces the words of a text.
@@ -51,49 +50,39 @@ func (sc *scenario) word(name string) (text string, known bool) {
 		text = fmt.Sprintf("zz%sq%dxkW7tQ2mZ", sc.opts.RunID, sc.numbers.Add(1))
 		sc.secrets.Add(text, "$SECRET")
 	default:
-		value := sc.thingWord(name)
-		return fmt.Sprint(value), value != nil
+		of := thingWords[name]
+		missing := map[string]bool{"destination": sc.dest == nil, "sync": len(sc.syncs) == 0, "first_sync": len(sc.syncs) == 0}
+		if of == nil || missing[name] {
+			return "", false
+		}
+		return fmt.Sprint(of(sc)), true
 	}
 	sc.words[name] = text
 	return text, true
 }
 
-// thingWord is an id or a text; nil for an unknown name.
-func (sc *scenario) thingWord(name string) any {
-	switch {
-	case name == "name":
-		return sc.called("thing")
-	case name == "email":
-		return sc.email("person")
-	case name == "nobody": // far above what anybody has counted to, and small enough for every kind of integer
-		return 2_000_000_011
-	case name == "source":
-		return sc.source
-	case name == "destination" && sc.dest != nil:
-		return sc.dest.id
-	case name == "dataset":
-		return sc.next.rows.id
-	case name == "sync" && len(sc.syncs) > 0:
-		return sc.latest().id
-	case name == "first_sync" && len(sc.syncs) > 0:
-		return sc.syncs[0].id
-	case name == "alert":
+// thingWords are ids and texts by their names.
+var thingWords = map[string]func(sc *scenario) any{
+	"name":        func(sc *scenario) any { return sc.called("thing") },
+	"email":       func(sc *scenario) any { return sc.email("person") },
+	"nobody":      func(*scenario) any { return 2_000_000_011 }, // not counted to by anybody, and an integer of any kind
+	"source":      func(sc *scenario) any { return sc.source },
+	"destination": func(sc *scenario) any { return sc.dest.id },
+	"dataset":     func(sc *scenario) any { return sc.next.rows.id },
+	"sync":        func(sc *scenario) any { return sc.latest().id },
+	"first_sync":  func(sc *scenario) any { return sc.syncs[0].id },
+	"alert": func(sc *scenario) any {
 		return jsonvalue.Raw(sc.last().at("data", "alert_attributes", "0", "id"))
-	case name == "id_mapping":
-		return string(jsonvalue.Encode(identifies(mapping("id", "id"))))
-	case name == "lookup_mapping":
-		return string(jsonvalue.Encode(sc.lookup()))
-	case name == "table":
-		return string(jsonvalue.Encode(sc.next.over["source_attributes"]))
-	}
-	return nil
+	},
+	"id_mapping":     func(*scenario) any { return string(jsonvalue.Encode(identifies(mapping("id", "id")))) },
+	"lookup_mapping": func(sc *scenario) any { return string(jsonvalue.Encode(sc.lookup())) },
+	"table":          func(sc *scenario) any { return string(jsonvalue.Encode(sc.next.over["source_attributes"])) },
 }
 
 // says defines a word as an id from now on.
 func (sc *scenario) says(word string, id int64) { sc.words[word] = strconv.FormatInt(id, 10) }
 
-// laid gives a body with the rows of a table laid over it: a field by its path
-// with dots, and its value as JSON. The value "nothing" leaves the field out.
+// laid gives a body with a table over it: fields by paths with dots, values as JSON. The value "nothing" leaves one out.
 func (sc *scenario) laid(body map[string]any, t *engine.Table) map[string]any {
 	out := maps.Clone(body)
 	for _, row := range cells(t) {

@@ -17,8 +17,7 @@ import (
 	"github.com/destkit/destkit/internal/lists"
 )
 
-// Call is one request that came in. Fields above the gap are set before a twist runs; those of the
-// answer are known once done.
+// Call is one request. Fields above the gap are set before a twist runs; those of the answer are known once done.
 type Call struct {
 	Number   int // from 1, in the order of arrival
 	Came     time.Time
@@ -59,17 +58,17 @@ func (c *Call) read() {
 	c.Method, c.ID = jsonvalue.Text(c.JSON.Get("method")), jsonvalue.Text(c.JSON.Get("id"))
 }
 
-// Recorded is a call that another party has seen; its response is known by its status
-// and its header.
+// Recorded is a call that another party has seen; its response is known by its status and its header.
 func (p *Endpoint) Recorded(x *wire.Sight, status int, answer http.Header) *Call {
 	target := wire.HideQuery(x.Target)
+	path, query, _ := strings.Cut(target, "?")
 	c := &Call{
 		Number: x.Number, Came: x.Started, Ended: x.Started.Add(x.Total), body: x.RequestBody, Status: status, header: answer,
 		Done: true, Aborted: status == 0, endpoint: p, origin: origin{opened: x.Opened, ended: x.Ended, closing: closes(x, answer), Reused: x.Reused},
-		HTTP: &http.Request{Method: x.Method, RequestURI: target, URL: &url.URL{Path: target}, Proto: "HTTP/1.1", RemoteAddr: x.Peer, Header: http.Header{}},
-	}
-	if path, query, found := strings.Cut(target, "?"); found {
-		c.HTTP.URL = &url.URL{Path: path, RawQuery: query}
+		HTTP: &http.Request{
+			Method: x.Method, RequestURI: target, URL: &url.URL{Path: path, RawQuery: query},
+			Proto: "HTTP/1.1", RemoteAddr: x.Peer, Header: http.Header{},
+		},
 	}
 	if x.CallerLeft > 0 {
 		c.Left, c.Ended = true, x.Started.Add(x.CallerLeft)
@@ -85,9 +84,8 @@ func (p *Endpoint) Recorded(x *wire.Sight, status int, answer http.Header) *Call
 	return c
 }
 
-// Kept reports whether the caller of a recorded call could have kept its connection: the endpoint
-// has not ended it, or has at the request of the caller. False where it is not known, and where the
-// caller left: only a closed connection ends a call early.
+// Kept reports whether the caller of a recorded call could have kept its connection, which the endpoint has not ended by
+// itself. False where it is not known, and where the caller left: only a closed connection ends a call early.
 func (c *Call) Kept() bool {
 	return !c.Left && (c.given || c.ended != nil && !c.ended.Load() && !c.closing)
 }
@@ -177,10 +175,6 @@ func Densest(all []*Call, weight func(*Call) int, window time.Duration) (most in
 	return most, within
 }
 
-// leaving is how much later the end of a connection can be seen than a call that its
-// caller makes next, on another connection.
-const leaving = time.Second
-
 // Beside are the calls that were under way when c came, itself included.
 func Beside(calls []*Call, c *Call) []*Call {
 	return lists.Where(calls, func(o *Call) bool { return o == c || !o.Came.After(c.Came) && o.underWay(c.Came) })
@@ -189,7 +183,7 @@ func Beside(calls []*Call, c *Call) []*Call {
 // underWay reports whether a call that came before that moment surely had not ended.
 func (c *Call) underWay(at time.Time) bool {
 	if c.Left {
-		at = at.Add(leaving)
+		at = at.Add(time.Second) // its end can be seen so much later than the next call of its caller, on another connection
 	}
 	return !c.Done || c.Ended.After(at)
 }
@@ -204,8 +198,7 @@ func MostAtOnce(calls []*Call) (most int, which []*Call) {
 	return most, which
 }
 
-// Connections is how many connections the recorded calls need, where each is taken from
-// when it was opened until so long after its call.
+// Connections is how many the calls need, where each takes one from its opening until so long after the call.
 func Connections(calls []*Call, after time.Duration) int {
 	type change struct {
 		at time.Time

@@ -15,8 +15,7 @@ import (
 	"time"
 )
 
-// Authority signs certificates of destinations: a root, and an intermediate that
-// signs for it, as well-known authorities have.
+// Authority signs certificates of destinations: a root, and an intermediate, as well-known authorities have.
 type Authority struct{ root, middle *tls.Certificate }
 
 // Properties are the special properties of a certificate; the zero value is good.

@@ -19,8 +19,7 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
-// Server is where the service meets the destinations of all scenarios: one
-// handler, a destination for each first segment of the path.
+// Server is the one handler that the service calls, with a destination for each first segment of the path.
 type Server struct {
 	secrets *wire.Redactor
 	mu      sync.Mutex
@@ -51,17 +50,12 @@ type Reply struct {
 	Status int
 	Header http.Header
 	Body   []byte
-	// Before waits until it is closed, or the caller goes away.
-	Before <-chan struct{}
-	// Stalls waits in the same way in the middle of the body.
-	Stalls <-chan struct{}
-	// Store lets the simulator carry the call out, and loses its answer.
-	Store bool
-	// Cut ends the connection: without any byte when body is empty, else after it
-	// in the middle of what was announced.
-	Cut bool
-	// Edit changes the simulator's own answer in place of body.
-	Edit func(body []byte, header http.Header) []byte
+	Before <-chan struct{} // waits until it is closed, or the caller goes away
+	Stalls <-chan struct{} // waits in the same way in the middle of the body
+	Store  bool            // lets the simulator carry the call out, and loses its answer
+	// Cut ends the connection: without any byte when body is empty, else after it in the middle of what was announced.
+	Cut  bool
+	Edit func(body []byte, header http.Header) []byte // changes the simulator's own answer in place of body
 }
 
 // AddHeader adds a header to the answer, and keeps other lines of its name.
@@ -81,25 +75,25 @@ func (r *Reply) Fail(status int) {
 // Add adds an endpoint and gives its path.
 func (s *Server) Add(name string, sim http.Handler) *Endpoint {
 	p := &Endpoint{Owner: s, name: name, sim: sim}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.byName[name] = p
+	locked(&s.mu, func() { s.byName[name] = p })
 	return p
 }
 
 // Drop forgets a destination whose scenario is over.
-func (s *Server) Drop(p *Endpoint) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.byName, p.name)
+func (s *Server) Drop(p *Endpoint) { locked(&s.mu, func() { delete(s.byName, p.name) }) }
+
+// locked does something while it holds a lock.
+func locked(mu *sync.Mutex, do func()) {
+	mu.Lock()
+	defer mu.Unlock()
+	do()
 }
 
 // ServeHTTP hands a call to the destination that it is for.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
-	s.mu.Lock()
-	p := s.byName[name]
-	s.mu.Unlock()
+	var p *Endpoint
+	locked(&s.mu, func() { p = s.byName[name] })
 	if p == nil {
 		http.Error(w, "no destination stands here", http.StatusGone)
 		return
@@ -107,10 +101,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.serve(w, r)
 }
 
-// maxBody bounds what a service may send in one request.
-const maxBody = 64 << 20
-
 func (p *Endpoint) serve(w http.ResponseWriter, r *http.Request) {
+	const maxBody = 64 << 20 // of one request
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	c := &Call{Came: time.Now(), HTTP: r, body: body, endpoint: p}
 	if err == nil {
@@ -125,11 +117,7 @@ func (p *Endpoint) serve(w http.ResponseWriter, r *http.Request) {
 	for _, twist := range twists {
 		twist(c, by)
 	}
-	defer func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		c.Ended, c.Done = time.Now(), true
-	}()
+	defer locked(&p.mu, func() { c.Ended, c.Done = time.Now(), true })
 	p.answer(w, c, by)
 }
 
@@ -154,9 +142,7 @@ func (p *Endpoint) answer(w http.ResponseWriter, c *Call, by *Reply) {
 		header.Set("Content-Type", "application/json")
 	}
 	maps.Copy(header, by.Header)
-	p.mu.Lock()
-	c.Status, c.header, c.Answer = status, header, body
-	p.mu.Unlock()
+	locked(&p.mu, func() { c.Status, c.header, c.Answer = status, header, body })
 	if by.Cut && len(body) == 0 {
 		c.abort()
 	}
@@ -175,8 +161,7 @@ func (p *Endpoint) answer(w http.ResponseWriter, c *Call, by *Reply) {
 	}
 }
 
-// waitFor holds a call until a channel is closed. It ends the call when the caller
-// goes away.
+// waitFor holds a call until a channel is closed, and ends it when the caller goes away.
 func (c *Call) waitFor(until <-chan struct{}) {
 	if until == nil {
 		return
@@ -190,25 +175,15 @@ func (c *Call) waitFor(until <-chan struct{}) {
 
 // abort ends the call and its connection.
 func (c *Call) abort() {
-	c.endpoint.mu.Lock()
-	c.Aborted = true
-	c.endpoint.mu.Unlock()
+	locked(&c.endpoint.mu, func() { c.Aborted = true })
 	panic(http.ErrAbortHandler)
 }
 
 // Behave adds a twist to those that the endpoint has already.
-func (p *Endpoint) Behave(twist Twist) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.twists = append(p.twists, twist)
-}
+func (p *Endpoint) Behave(twist Twist) { locked(&p.mu, func() { p.twists = append(p.twists, twist) }) }
 
 // BehaveWell lets the endpoint answer as its simulator does.
-func (p *Endpoint) BehaveWell() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.twists = nil
-}
+func (p *Endpoint) BehaveWell() { locked(&p.mu, func() { p.twists = nil }) }
 
 // CarryOut hands a call to the simulator past everything that is recorded.
 func (p *Endpoint) CarryOut(body []byte) []byte {
@@ -220,11 +195,7 @@ func (p *Endpoint) CarryOut(body []byte) []byte {
 }
 
 // Show makes the endpoint one that has got these calls and no other.
-func (p *Endpoint) Show(calls ...*Call) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.calls = calls
-}
+func (p *Endpoint) Show(calls ...*Call) { locked(&p.mu, func() { p.calls = calls }) }
 
 // Seen are the calls so far, of a method or, with "", of all.
 func (p *Endpoint) Seen(method string) []*Call {

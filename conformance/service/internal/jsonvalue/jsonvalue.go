@@ -1,5 +1,4 @@
-// Package jsonvalue looks at values of JSON: the value at a path, its type, and whether two values
-// are the same. It knows nothing of the judge.
+// Package jsonvalue looks at values of JSON: a value at a path, its type, its equality. It knows nothing of the judge.
 package jsonvalue
 
 import (
@@ -114,8 +113,7 @@ func Text(n *wire.Node) string {
 	return ""
 }
 
-// Plain is a string as it reads, and any other value as its JSON; "" of null and of an
-// absent one.
+// Plain is a string as it reads, and any other value as its JSON; "" of null and of an absent one.
 func Plain(n *wire.Node) string {
 	if n == nil || n.Kind == wire.Null || n.Kind == wire.String {
 		return Text(n)
@@ -140,9 +138,8 @@ func Encode(v any) json.RawMessage {
 	return b
 }
 
-// Missing returns where a value of the API lacks something that is wanted, "" when it has all of
-// it: objects may have more members, lists have the same elements in any order, and numbers count
-// by their value.
+// Missing returns where a value lacks something wanted, "" when it has all: objects may have more members, lists another
+// order, and numbers count by their value.
 func Missing(wanted, got any, at string) string {
 	switch w := wanted.(type) {
 	case map[string]any:
@@ -203,8 +200,7 @@ func DecodeAny(text []byte) (v any, err error) {
 // Down goes into a value by a path with dots, such as "mode.triggers.schedule".
 func Down(n *wire.Node, path string) *wire.Node { return n.Get(strings.Split(path, ".")...) }
 
-// Put sets a value of a body by a path with dots; missing objects on the way are
-// made.
+// Put sets a value of a body by a path with dots; missing objects on the way are made.
 func Put(body map[string]any, path string, value any) {
 	first, rest, deeper := strings.Cut(path, ".")
 	if !deeper {
@@ -299,8 +295,6 @@ var lookAround = regexp.MustCompile(`\(\?[=!<>]|\\[AzZGhHKR1-9]|[*+?}][+]`)
 
 // isPattern gives the benefit of the doubt to other engines.
 func isPattern(s string) bool {
-	if _, err := regexp.Compile(s); err == nil {
-		return true
-	}
-	return lookAround.MatchString(s)
+	_, err := regexp.Compile(s)
+	return err == nil || lookAround.MatchString(s)
 }
