@@ -29,6 +29,7 @@ var causesOfGo = map[string]explanation{
 	"Go/struct-with-every-field":        {right: "whole row|every field|replac|all fields|default"},
 	"Go/arrays-appended":                {right: "append|added|merge|longer", vague: "item by item"},
 	"Go/empty-array-is-null":            {right: "empty.*null|null.*empty|empty (list|array)|empty value"},
+	"Go/alike-is-unchanged":             {right: "compared loosely"},
 	"Go/integers-of-32-bits":            {right: "32 bits|overflow|narrow|cut|wrap"},
 	"Go/floats-of-32-bits":              {right: "single|32 bits|precision|digits"},
 	"Go/dates-as-moments":               {right: "moment|time|another type"},

@@ -124,6 +124,10 @@ var goValues = []Mistake{
 		Finds: []string{"DAT-010"}, Never: []string{"RPC-*", "SEM-001", "SEM-006", "DUR-001"},
 	},
 	{
+		Name: "alike-is-unchanged", Sentence: "A change is left out where old and new differ in case and spaces only.",
+		Finds: []string{"FLD-014"}, Never: []string{"RPC-*", "DAT-*", "SEM-*", "DUR-*"},
+	},
+	{
 		Name: "integers-of-32-bits", Sentence: "Integers are cut to 32 bits without a word.",
 		Finds: []string{"DAT-004"}, Never: []string{"RPC-*", "SEM-001", "SEM-006", "DUR-001"},
 	},
