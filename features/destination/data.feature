@@ -144,7 +144,7 @@ Feature: Data
       | boolean | values that would show "cast" |
     Then every acknowledged record is stored exactly
 
-  @DAT-010 @must @published @spec-4.2 @write @readback-required @records-24 @each-object @evidence-stored
+  @DAT-010 @must @published @spec-4.2 @write @readback-required @records-40 @each-object @evidence-stored
   Scenario: Arrays keep their items and their order
     A list joined by commas cannot be taken apart again.
     Cause: the array is formatted into a text column.
@@ -157,7 +157,14 @@ Feature: Data
     When the service sends new records with these values with the creating operation:
       | array | [] |
       | array | one item |
-      | array | three items in falling order |
+      | array | 25 items, the last one as the first |
+      | integers | [2147483648, -2147483649, 0] |
+      | integers | [9007199254740993, 9223372036854775807] |
+      | decimals | ["123456789012345.678", "0.1234567", "-0.5"] |
+      | floats | [0.30000000000000004, 1234567.5, 0.0] |
+      | booleans | [false, true, true] |
+      | dates | ["2024-12-30", "1970-01-01", "2021-03-04"] |
+      | date_times | ["2021-07-15T12:00:00Z", "1970-01-01T00:00:00Z", "2038-01-19T03:14:08Z"] |
       | texts | values that would show "items" |
     Then every acknowledged record is stored exactly
 
@@ -174,6 +181,9 @@ Feature: Data
     When the service sends new records with these values with the creating operation:
       | string | "" |
       | string | "{65536}" |
+      | string | "constructor" |
+      | string | "__proto__" |
+      | string | "toString" |
       | string | values that would show "trim" |
       | string | values that would show "line ends" |
       | string | values that would show "case" |
@@ -265,7 +275,7 @@ Feature: Data
       | float | 0.30000000000000004 |
     Then every acknowledged record is stored exactly
 
-  @DAT-016 @must @published @spec-4.2 @write @readback-required @records-20 @each-object @evidence-stored
+  @DAT-016 @must @published @spec-4.2 @write @readback-required @records-45 @each-object @evidence-stored
   @needs-DAT-010 @needs-SEM-007 @needs-SEM-004 @needs-FLD-014 @needs-DAT-003
   Scenario: A changed array replaces the old one
     A list that shrinks in the source must shrink in the destination. An item that stays is a
@@ -281,4 +291,11 @@ Feature: Data
     When the service sends 10 new records with the creating operation, with arrays of each length
     Then every acknowledged record is stored exactly
     When the service sends the same records with every changing operation, with arrays of each length
+    Then every acknowledged record is stored exactly
+    When the service sends new records with these values with the creating operation:
+      | texts | values that are nearly those of "items" |
+    Then every acknowledged record is stored exactly
+    When the service sends the same records with nearly the same values with operation "update" if there is one
+    Then every acknowledged record is stored exactly
+    When the service sends the same records with nearly the same values with operation "upsert" if there is one
     Then every acknowledged record is stored exactly

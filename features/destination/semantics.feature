@@ -196,11 +196,11 @@ Feature: Operation semantics
     When the service sends records whose identifiers disagree with every changing operation
     Then only the record that the active identifier names is changed
 
-  @SEM-014 @should @policy @spec-4.2 @write @readback-required @records-28 @each-object @evidence-stored
+  @SEM-014 @should @policy @spec-4.2 @write @readback-required @records-31 @each-object @evidence-stored
   @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-SEM-006 @needs-SEM-001 @needs-FLD-011 @needs-DAT-010 @needs-DUR-005
   Scenario: Keys that are nearly equal are not merged
     Two source rows with such keys end up in one record, and one of them is lost without a word.
-    Cause: a collation that folds case, accents or spaces, a column that is too short, or one of numbers.
+    Cause: a collation that folds case, accents or spaces, a column that is too short, one of numbers, or integers that become doubles.
     Fix: compare identifiers exactly, or fail the record.
     Good: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"A@x.io"},{"email":"a@x.io"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"A@x.io","success":true},{"identifier":"a@x.io","success":true}]}}, then two records
     Bad: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"A@x.io"},{"email":"a@x.io"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"A@x.io","success":true},{"identifier":"a@x.io","success":true}]}}, then one record
@@ -235,6 +235,9 @@ Feature: Operation semantics
       | "{key}' OR '1'='1" |
       | "{number}" |
       | "00{number}" |
+      | {next} |
+      | {next} |
+      | {next} |
     Then every acknowledged record is stored exactly
 
   @SEM-015 @should @policy @spec-4.2 @write @records-18 @each-object @evidence-results

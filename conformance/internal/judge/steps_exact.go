@@ -5,17 +5,18 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/causes"
 	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/exchange"
-	"github.com/destkit/destkit/conformance/internal/model"
 	"github.com/destkit/destkit/conformance/internal/values"
 	"github.com/destkit/destkit/conformance/internal/write"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/hook"
+	"github.com/destkit/destkit/internal/lists"
 )
 
 // storedExactly judges the stored values; a missing record is a finding too.
@@ -74,7 +75,12 @@ func (sc *Scenario) brokenValue(d write.Difference) {
 	if cause == "" {
 		cause, fix = d.Class.Cause()
 	}
-	if _, known := sc.j.exact.Load(exactValue{d.Record.Object.APIName, d.Field, string(d.Pair.Sent)}); known && sc.full {
+	_, known := sc.j.exact.Load(exactValue{d.Record.Object.APIName, d.Field, string(d.Pair.Sent)})
+	if kept, _ := hook.SameValue(d.Pair.Field, d.Record.Odd.Nearly, d.Pair.Stored); known && kept {
+		cause = "the change is left out: old and new are compared loosely (as doubles, without case, spaces or order, or in part); " +
+			"or the operation changes the value on its way. A new record keeps it."
+		fix = "write what is sent, or compare exactly before a change is left out."
+	} else if known && sc.full {
 		cause = "a small batch stores this value as it was sent, and one of the declared size does not: large batches take another path (a bulk statement, a file), and there " + cmp.Or(cause, "it is changed.")
 	}
 	sc.brokenBy(write.Cause{Text: cause, Fix: fix}, d.Symptom, sc.operationOf(d.Record), d.Expected, d.Actual, sc.ReplyFor(d.Record))
@@ -94,8 +100,8 @@ func (sc *Scenario) differences(due []*write.Expected, seen map[string]write.Obs
 				continue // the row is about other fields
 			}
 			if !sc.fieldDiffers(e, name, got) {
-				if value := e.Values[name]; len(e.Record.Odd.Fields) > 0 && model.OrNull(value) != "null" && len(value) <= 300 && !values.IsLimit(value) {
-					sc.j.exact.Store(exactValue{e.Record.Object.APIName, name, string(value)}, true) // a full batch sends it again
+				if len(e.Record.Odd.Fields) > 0 {
+					sc.j.exact.Store(exactValue{e.Record.Object.APIName, name, string(e.Values[name])}, true)
 				}
 				continue
 			}
@@ -131,14 +137,12 @@ func (sc *Scenario) differences(due []*write.Expected, seen map[string]write.Obs
 // ofOneField gives differences of a field the class of one change that explains all of them.
 func ofOneField(all []write.Difference) {
 	for i, d := range all {
-		var pairs []values.Pair
-		for _, o := range all {
-			if o.Field == d.Field && o.Record.Object == d.Record.Object {
-				pairs = append(pairs, o.Pair)
-			}
-		}
-		if class := values.OfAll(pairs); class != "" && d.Class != values.Older {
-			all[i].Class = class
+		same := lists.Where(all, func(o write.Difference) bool { return o.Field == d.Field && o.Record.Object == d.Record.Object })
+		what := values.OfAll(lists.Of(same, func(o write.Difference) values.Pair { return o.Pair }))
+		constant := what.Class == values.Constant || what.Class == values.Dropped
+		vague := slices.Contains([]values.Class{values.Other, values.Retyped, values.Null, values.Dropped}, d.Class)
+		if what.Class != "" && d.Class != values.Older && (vague || !constant) {
+			all[i].Class, all[i].Actual = what.Class, shownAs(d.Pair, what.How)
 		}
 	}
 }
@@ -167,13 +171,10 @@ func takenForOne(e *write.Expected, due []*write.Expected, p values.Pair) write.
 // DifferenceOf describes what became of a value.
 func DifferenceOf(r *write.Record, p values.Pair) write.Difference {
 	what := values.Classify(p)
-	sent, stored := values.Apart(p.Sent, p.Stored)
+	sent, _ := values.Apart(p.Sent, p.Stored)
 	d := write.Difference{
-		Record: r, Field: p.Field.APIName, Class: what.Class, Pair: p, Symptom: "value of " + p.Field.APIName, Actual: "it is " + foreign.Clip(stored, 160),
+		Record: r, Field: p.Field.APIName, Class: what.Class, Pair: p, Symptom: "value of " + p.Field.APIName, Actual: shownAs(p, what.How),
 		Expected: fmt.Sprintf("%s of %s stored as %s", p.Field.APIName, foreign.Clip(string(r.Key), 60), foreign.Clip(sent, 160)),
-	}
-	if what.How != "" {
-		d.Actual += ": " + what.How
 	}
 	d.Cause, d.Fix = write.HookShows(p)
 	if r.Odd.Key && what.Class == values.OtherRecord {
@@ -190,10 +191,16 @@ func DifferenceOf(r *write.Record, p values.Pair) write.Difference {
 	return d
 }
 
+// shownAs is a value as a read-back shows it, with what became of it.
+func shownAs(p values.Pair, how string) string {
+	_, stored := values.Apart(p.Sent, p.Stored)
+	return strings.TrimSuffix("it is "+foreign.Clip(stored, 160)+": "+how, ": ")
+}
+
 // pair is a value of a record as it was sent and as it is shown.
 func (sc *Scenario) pair(e *write.Expected, name string, got write.Observed) values.Pair {
 	p := values.Pair{Field: e.Record.Object.FieldOrNew(name), Sent: e.Values[name], Stored: got.Fields[name], Beside: e.Record.Values}
-	if before, ok := sc.Before[e.Record.Place()]; ok && e.Changes > 0 {
+	if before, ok := sc.Before[e.Record.Place()]; ok && e.Changes > 0 && e.Record.Odd.Nearly == nil {
 		p.Before = before.Fields[name]
 	}
 	return p

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/destkit/destkit/conformance/internal/engine"
+	"github.com/destkit/destkit/conformance/internal/values"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/internal/write"
 	"github.com/destkit/destkit/destsim/rpc"
@@ -127,11 +128,12 @@ func (sc *Scenario) repeated(shift int) []*write.Record {
 // exactValue is a value of a table that a small batch has stored as it was sent.
 type exactValue struct{ object, field, value string }
 
-// exactInTurn gives records, one after the other, the values that small batches have kept.
+// exactInTurn gives records, one after the other, the values that small batches have kept, but for limits.
 func (sc *Scenario) exactInTurn() func(*write.Record) *write.Record {
 	kept, turn := map[string][]string{}, -1
 	for known := range sc.j.exact.Range {
-		if v := known.(exactValue); v.object == sc.Object.APIName {
+		v := known.(exactValue)
+		if v.object == sc.Object.APIName && v.value != "null" && len(v.value) <= 300 && !values.IsLimit(json.RawMessage(v.value)) {
 			kept[v.field] = append(kept[v.field], v.value)
 		}
 	}

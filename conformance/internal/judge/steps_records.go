@@ -31,7 +31,7 @@ var recordSentences = sentences{
 func recordSteps() []engine.Step {
 	return []engine.Step{
 		engine.NewStep(`^the service sends (\d+) new records? with `+whichOperation+sendingWays+`$`, func(sc *Scenario) any { return sc.sendsNew }),
-		engine.NewStep(`^the service sends the same records( with other values| with the opposite values)? with `+whichOperation+`(?: (\d+) times)?`+sendingWays+`$`,
+		engine.NewStep(`^the service sends the same records( with other values| with the opposite values| with nearly the same values)? with `+whichOperation+`(?: (\d+) times)?`+sendingWays+`$`,
 			func(sc *Scenario) any { return sc.sendsSame }),
 		engine.NewStep(`^the service sends the (first|same records and) (\d+) (?:records|new ones)( with other values)? with `+whichOperation+sendingWays+`$`, func(sc *Scenario) any { return sc.sendsSome }),
 		engine.NewStep(`^the service sends (\d+) records? that (?:it|each operation) is for with (each operation|every operation of a mirror)`+sendingWays+`$`, func(sc *Scenario) any { return sc.sendsQualifying }),
@@ -109,6 +109,13 @@ func (sc *Scenario) again(records []*write.Record, other string, m *write.Sendin
 			r = sc.Changed(r, 1)
 		case " with the opposite values":
 			r = sc.opposed(r)
+		case " with nearly the same values":
+			for i, next := 0, r.Odd.Nearly; next != nil && i < len(r.Odd.Fields); i++ {
+				name := r.Odd.Fields[i].APIName
+				was := r.Values[name]
+				r = r.With(name, next)
+				r.Odd.Nearly = was
+			}
 		}
 		return m.Shape(sc.Scenario.Scenario, r)
 	})

@@ -9,13 +9,13 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/line"
 	"github.com/destkit/destkit/conformance/internal/values"
 	"github.com/destkit/destkit/conformance/internal/write"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
-	"github.com/destkit/destkit/internal/lists"
 )
 
 // These steps send records with values or identifiers of a table, and records that must not be accepted.
@@ -101,6 +101,9 @@ func (sc *Scenario) sendsThese(what, which string, table *engine.Table) error {
 		return sc.sendsIdentifiers(ops[0], table)
 	}
 	records, err := sc.withValues(id, table)
+	if status, _, _ := engine.Decided(err); status == conformance.NotApplicable && len(sc.Waves) > 0 {
+		return nil // earlier steps have shown something
+	}
 	if err == nil {
 		err = sc.sendsOne(ops[0], records, &write.Sending{Alone: true})
 	}
@@ -113,7 +116,7 @@ func (sc *Scenario) sendsThese(what, which string, table *engine.Table) error {
 // shownBy is a row that covers the values that one change of an endpoint alters, and variedFormats
 // one for further values of the formats that fields require.
 var (
-	shownBy       = regexp.MustCompile(`^values that would show "(.+)"$`)
+	shownBy       = regexp.MustCompile(`^(values that would show|values that are nearly those of) "(.+)"$`)
 	variedFormats = "values of the format that a name asks for"
 )
 
@@ -127,12 +130,16 @@ func (sc *Scenario) withValues(id rpc.Field, table *engine.Table) ([]*write.Reco
 			rows = append(rows, row)
 			continue
 		}
-		revealing := values.Revealing(row[0], m[1])
+		revealing := values.Revealing(row[0], m[2])
 		if len(revealing) == 0 {
-			return nil, line.Harness("no values of a %s would show %q", row[0], m[1])
+			return nil, line.Harness("no values of a %s would show %q", row[0], m[2])
 		}
-		for _, raw := range revealing {
-			rows = append(rows, []string{row[0], string(raw)})
+		for _, shown := range revealing {
+			if m[1] == "values that would show" {
+				rows = append(rows, []string{row[0], string(shown.Value)})
+			} else if shown.Nearly != nil {
+				rows = append(rows, []string{row[0], string(shown.Value), "", string(shown.Nearly)})
+			}
 		}
 	}
 	var out []*write.Record
@@ -198,7 +205,7 @@ func (sc *Scenario) sendRefusedApart(operation string) error {
 				return err
 			}
 			one = one.With(f.APIName, r.Values[f.APIName])
-			one.Odd = write.Odd{Fields: []rpc.Field{f}, What: r.Odd.What}
+			one.Odd = write.Odd{Fields: []rpc.Field{f}, What: r.Odd.What, Nearly: r.Odd.Nearly}
 			apart = append(apart, one)
 		}
 	}
@@ -225,6 +232,9 @@ func (sc *Scenario) withValue(id rpc.Field, row []string) ([]*write.Record, erro
 	if text == variedFormats {
 		return sc.withFormats(id)
 	}
+	if len(row) > 3 {
+		text = row[3]
+	}
 	r, err := sc.NewRecord(sc.Object, id)
 	if err != nil {
 		return nil, err
@@ -244,15 +254,20 @@ func (sc *Scenario) withValue(id rpc.Field, row []string) ([]*write.Record, erro
 		if f.Array && kind == "array" {
 			item := f
 			item.Array = false
-			items := map[string][]int{"[]": nil, "one item": {1}, "three items in falling order": {3, 2, 1}}[text]
-			made := lists.Of(items, func(n int) string { return string(sc.Made.Value(item, r.Seed.Version(n), values.Guess)) })
+			made := make([]string, map[string]int{"one item": 1, "25 items, the last one as the first": 25}[text])
+			for i := range made {
+				made[i] = string(sc.Made.Value(item, r.Seed.Version(i*7%24), values.Guess))
+			}
 			raw = json.RawMessage("[" + strings.Join(made, ",") + "]")
 		}
 		r = r.With(f.APIName, raw)
 	}
 	r.Odd = write.Odd{Fields: fields, What: foreign.Clip(text, 40)}
-	if len(row) > 2 {
+	switch len(row) {
+	case 3:
 		r.Odd.What = row[2]
+	case 4:
+		r.Odd.Nearly = json.RawMessage(row[1])
 	}
 	return []*write.Record{r}, nil
 }
@@ -299,10 +314,11 @@ func (sc *Scenario) sendsIdentifiers(operation string, table *engine.Table) erro
 
 // withIdentifier is a record with a key that is written in the table: {key} is an ordinary
 // key of the run, in an address the part before the @, {odd} a number beyond 2^53 that
-// doubles cannot hold, {to N} so many letters that the text before it has N characters.
+// doubles cannot hold, {next} the number after that of the row before, {to N} so many letters
+// that the text before it has N characters.
 func (sc *Scenario) withIdentifier(r *write.Record, n int, key, text string) *write.Record {
 	run, _ := strconv.ParseInt(sc.Keys.Run, 16, 64)
-	text = KeyIn(strings.ReplaceAll(text, "{odd}", strconv.FormatInt(values.OddKey(run, n), 10)), key)
+	text = KeyIn(strings.NewReplacer("{odd}", fmt.Sprint(values.OddKey(run, n)), "{next}", fmt.Sprint(values.OddKey(run, 500)+int64(n))).Replace(text), key)
 	if at := fillTo.FindStringSubmatchIndex(text); at != nil {
 		most, _ := strconv.Atoi(text[at[2]:at[3]]) // digits
 		text = text[:at[0]] + strings.Repeat("x", max(most-utf8.RuneCountInString(strings.Trim(text[:at[0]], `"`)), 0)) + text[at[1]:]

@@ -35,7 +35,7 @@ type Naming struct {
 	Fixed  func(field string) bool    // which fields an existing record keeps; nil: none
 	Odd    bool                       // the values test the endpoint, so that a refusal may have its reason in them
 	Near   bool                       // the key is made to resemble other keys, which an endpoint may take for one
-	Bulk   bool                       // the record is one of many that make load, or takes long to read back
+	Bulk   bool                       // the record makes load, takes long to read back, or changes to what looks like an old value
 }
 
 // Outcome is what the reply to a batch reports about one record.

@@ -148,22 +148,25 @@ func asTransform(p Pair) Difference {
 			return Difference{Class: t.Class, How: t.Says}
 		}
 	}
-	return firstOf([]sign{{isNull(p.Stored), Null, "no value"}})
+	return firstOf([]sign{{isNull(p.Stored), Dropped, "no value"}})
 }
 
-// OfAll is the class of a change that explains two or more values of one field; "" without one.
-func OfAll(pairs []Pair) Class {
+// OfAll is the one change that explains two or more values of a field; without a class where there is none.
+func OfAll(pairs []Pair) Difference {
 	if len(pairs) < 2 {
-		return ""
+		return Difference{}
 	}
 	for _, t := range all {
 		if t.Type == kindOfField(pairs[0]) && !slices.ContainsFunc(pairs, func(p Pair) bool {
 			return p.Stored == nil || isNull(p.Sent) || !alike(p, t.Apply(p.Sent))
 		}) {
-			return t.Class
+			return Difference{Class: t.Class, How: t.Says}
 		}
 	}
-	return ""
+	sent, stored := Text(pairs[0].Sent), Text(pairs[0].Stored)
+	one := !slices.ContainsFunc(pairs, func(p Pair) bool { return p.Stored == nil || isNull(p.Sent) || Text(p.Stored) != stored })
+	several := slices.ContainsFunc(pairs, func(p Pair) bool { return Text(p.Sent) != sent })
+	return firstOf([]sign{{one && several && stored == "null", Dropped, "no value"}, {one && several, Constant, "the same for different values"}})
 }
 
 func kindOfField(p Pair) string {

@@ -21,7 +21,7 @@ func TestClassify(t *testing.T) {
 	}{
 		{rpc.TypeString, `"mine"`, ``, Absent, "the field is missing"},
 		{rpc.TypeString, `null`, ``, Equal, ""},
-		{rpc.TypeString, `"mine"`, `null`, Null, "no value"},
+		{rpc.TypeString, `"mine"`, `null`, Dropped, "no value"},
 		{rpc.TypeString, `null`, `"null"`, NullLost, "null became a text"},
 		{rpc.TypeInteger, `null`, `0`, NullLost, "null became the zero value of the type"},
 		{rpc.TypeString, `"mine"`, `""`, Constant, "an empty text"},
@@ -53,13 +53,13 @@ func TestClassify(t *testing.T) {
 		{rpc.TypeDateTime, `"2021-03-29T16:32:23Z"`, `"1970-01-01T00:00:00Z"`, Constant, "the first day of a calendar"},
 		{rpc.TypeBoolean, `false`, `null`, Null, "false was taken for no value"},
 		{rpc.TypeBoolean, `true`, `1`, Retyped, "it is a number"},
-		{TypeArray, `["a","b","c"]`, `["a","b"]`, Items, "2 items of 3"},
+		{TypeArray, `["a","b","c"]`, `["a","b"]`, Prefix, "cut after 2 items of 3"},
 		{TypeArray, `["c","b","a"]`, `["a","b","c"]`, ItemsUnordered, "with its items sorted"},
 		{TypeArray, `["a","b","a"]`, `["b","a"]`, ItemsUnordered, "its repetitions are gone"},
 		{rpc.TypeInteger, `4295040000`, `72704`, Overflown, "the value modulo 2^32"},
 		{rpc.TypeInteger, `70000`, `4464`, Overflown, "the value modulo 2^16"},
 		{rpc.TypeInteger, `9007199254740993`, `1000000`, Clamped, "the limit of a smaller type"},
-		{rpc.TypeDateTime, `"2040-02-29T12:00:00Z"`, `"1904-01-24T05:31:44Z"`, Overflown, "136 years earlier: its seconds wrapped at 32 bits"},
+		{rpc.TypeDateTime, `"2040-02-29T12:00:00Z"`, `"1904-01-24T05:31:44Z"`, Overflown, "its seconds wrapped at 32 bits"},
 		{rpc.TypeString, `"<b> & 'q'"`, `"&lt;b> &amp; &#39;q&#39;"`, Escaped, "with HTML entities"},
 		{TypeArray, `["a","b"]`, `["a","B"]`, Case, "item 2: in upper case"},
 		{TypeArray, `["a","b"]`, `{"a":"b"}`, Retyped, "it is no list"},
@@ -86,6 +86,16 @@ func TestAdded(t *testing.T) {
 	} {
 		p := Pair{Field: fieldOf(c[0]), Sent: json.RawMessage(c[1]), Before: json.RawMessage(c[2]), Stored: json.RawMessage(c[3])}
 		require.Equal(t, Difference{Class: Added, How: c[4]}, Classify(p))
+	}
+}
+
+// TestOfAll: values of one field show together what single ones do not.
+func TestOfAll(t *testing.T) {
+	for _, c := range [][5]string{
+		{`"a"`, `"OTHER"`, `"b"`, `"OTHER"`, "constant"}, {`"a"`, `null`, `"b"`, `null`, "dropped"}, {`"a"`, `"x"`, `"b"`, `"y"`, ""}, {`"a"`, `"x"`, `"a"`, `"x"`, ""},
+	} {
+		f, raw := fieldOf(rpc.TypeString), func(i int) json.RawMessage { return json.RawMessage(c[i]) }
+		require.Equal(t, Class(c[4]), OfAll([]Pair{{Field: f, Sent: raw(0), Stored: raw(1)}, {Field: f, Sent: raw(2), Stored: raw(3)}}).Class)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
+	"math"
 	"strconv"
 	"strings"
 	"sync"
@@ -152,8 +153,18 @@ func AlikeKeys(a, b string) string {
 		return "behind a " + string(beforeSpecial(a, b)) + " only"
 	case strings.ContainsRune(a+b, '_') && wild(a) == wild(b):
 		return "where one has _ only"
+	case asDouble(a) == asDouble(b):
+		return "as texts or long integers, and not as doubles"
 	}
 	return ""
+}
+
+// asDouble is a key as a number of double precision; what is none equals nothing.
+func asDouble(key string) float64 {
+	if f, err := strconv.ParseFloat(key, 64); err == nil {
+		return f
+	}
+	return math.NaN()
 }
 
 // beforeSpecial is the character up to which two keys are the same, 0 without one.

@@ -27,14 +27,23 @@ const TypeArray = "texts"
 // all are the transforms that are known, those of one type after those of another.
 var all = slices.Concat(textTransforms, unicodeTransforms, castTransforms, cuts(), numberTransforms, dateTransforms, momentTransforms, booleanTransforms, arrayTransforms)
 
-// Revealing are the values of a type that the transforms of a name change, each once.
-func Revealing(kind, name string) []json.RawMessage {
-	var out []json.RawMessage
+// Shown is a value that a transform changes. Nearly is what it becomes, nil for all but the first one of a transform
+// through which both are the same.
+type Shown struct{ Value, Nearly json.RawMessage }
+
+// Revealing are the values of a type that the transforms of a name change.
+func Revealing(kind, name string) []Shown {
+	var out []Shown
 	for _, t := range all {
+		if t.Name != name || t.Type != kind {
+			continue
+		}
 		for _, raw := range t.Shows {
-			if t.Name == name && t.Type == kind && !slices.ContainsFunc(out, func(o json.RawMessage) bool { return string(o) == string(raw) }) {
-				out = append(out, raw)
-			}
+			out = append(out, Shown{Value: raw})
+		}
+		made := t.Apply(t.Shows[0])
+		if t.Class != Retyped && t.Class != Null && string(t.Apply(made)) == string(made) {
+			out[len(out)-len(t.Shows)].Nearly = made
 		}
 	}
 	return out
@@ -60,6 +69,11 @@ func quoted(texts []string) []string {
 // mapText changes the text of a value that is sent as a text.
 func mapText(apply func(string) string) func(json.RawMessage) json.RawMessage {
 	return func(raw json.RawMessage) json.RawMessage { return Quote(apply(Text(raw))) }
+}
+
+// mapRaw changes the JSON of a value.
+func mapRaw(apply func(string) string) func(json.RawMessage) json.RawMessage {
+	return func(raw json.RawMessage) json.RawMessage { return json.RawMessage(apply(string(raw))) }
 }
 
 // replacing makes a change of texts from pairs of old and new.
@@ -106,9 +120,6 @@ func cuts() []Transform {
 		onText("end early", Prefix, "cut at the end of its first line", before("\n"), "one\r\ntwo\nthree\rfour"),
 		onText("end early", Prefix, "cut at the character U+0000", before("\x00"), "a\x00b"),
 		onText("end early", Prefix, "cut at the first character outside the basic plane", func(s string) string {
-			if i := strings.IndexFunc(s, func(r rune) bool { return r > 0xffff }); i >= 0 {
-				return s[:i]
-			}
-			return s
+			return s[:len(s)-len(strings.TrimLeftFunc(s, func(r rune) bool { return r <= 0xffff }))]
 		}, "before \U0001f680 after"))
 }

@@ -1,9 +1,11 @@
 package values
 
 import (
+	"cmp"
 	"encoding/json"
 	"math"
 	"math/big"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -76,8 +78,11 @@ func ofFloat(f float64) int64 {
 	return int64(f)
 }
 
+// zeros are what a test for a value takes for none, the first moment of 1970 among them.
+var zeros = []string{"0", "0.0", "false", `""`, "[]", `"1970-01-01"`, `"1970-01-01T00:00:00Z"`}
+
 func falsy(raw json.RawMessage) json.RawMessage {
-	if slices.Contains([]string{"0", "0.0", "false", `""`, "[]"}, string(raw)) {
+	if slices.Contains(zeros, string(raw)) {
 		return json.RawMessage("null")
 	}
 	return raw
@@ -151,57 +156,55 @@ func thousands(s string) string {
 // booleanTransforms store a boolean as something else.
 var booleanTransforms = []Transform{
 	onRaw("cast", rpc.TypeBoolean, Retyped, "it is a text", asWritten, "true", "false"),
-	onRaw("cast", rpc.TypeBoolean, Retyped, "it is a number", func(raw json.RawMessage) json.RawMessage {
-		if string(raw) == "true" {
-			return json.RawMessage("1")
-		}
-		return json.RawMessage("0")
-	}, "true", "false"),
+	onRaw("cast", rpc.TypeBoolean, Retyped, "it is a number", mapRaw(replacing("true", "1", "false", "0")), "true", "false"),
 	onRaw("cast", rpc.TypeBoolean, Null, "false was taken for no value", falsy, "false"),
-	onRaw("cast", rpc.TypeBoolean, Constant, "true, whatever was sent: any text is true", func(json.RawMessage) json.RawMessage { return json.RawMessage("true") }, "false"),
-	onRaw("cast", rpc.TypeBoolean, Constant, "false, whatever was sent", func(json.RawMessage) json.RawMessage { return json.RawMessage("false") }, "true"),
+	onRaw("cast", rpc.TypeBoolean, Constant, "true, whatever was sent: any text is true", mapRaw(replacing("false", "true")), "false"),
+	onRaw("cast", rpc.TypeBoolean, Constant, "false, whatever was sent", mapRaw(replacing("true", "false")), "true"),
 }
+
+// alone is a list of one text.
+var alone = regexp.MustCompile(`^\[("[^",]*")\]$`)
 
 // arrayTransforms store a list of texts as something else, or tidy it up.
 var arrayTransforms = []Transform{
 	onItems("items", Retyped, "one text with the items joined by commas", func(items []string) any { return strings.Join(items, ",") }, `[]`, `["one"]`, `["a,b","c"]`),
 	onItems("items", Retyped, "one text of JSON", func(items []string) any { out, _ := json.Marshal(items); return string(out) }, `[]`, `["one"]`),
-	onItems("items", Retyped, "its only item", func(items []string) any {
-		if len(items) == 1 {
-			return items[0]
-		}
-		return items
-	}, `["one"]`),
-	onItems("items", Null, "an empty list was taken for no value", func(items []string) any {
-		if len(items) == 0 {
-			return nil
-		}
-		return items
-	}, `[]`),
-	onItems("items", Items, "with its items joined and split again at commas", func(items []string) any {
-		if len(items) == 0 {
-			return []string{""}
-		}
-		return strings.Split(strings.Join(items, ","), ",")
-	}, `["a,b","c"]`, `[]`),
+	onRaw("items", TypeArray, Retyped, "its only item", mapRaw(func(s string) string { return alone.ReplaceAllString(s, "$1") }), `["one"]`),
+	onRaw("items", TypeArray, Null, "an empty list was taken for no value", falsy, `[]`),
+	onItems("items", Items, "with its items joined and split again at commas", func(items []string) any { return strings.Split(strings.Join(items, ","), ",") }, `["a,b","c"]`, `[]`),
 	onItems("items", ItemsUnordered, "with its items sorted", func(items []string) any { out := slices.Clone(items); slices.Sort(out); return out }, `["c","b","a"]`),
 	onItems("items", ItemsUnordered, "with its items in reverse order", func(items []string) any { out := slices.Clone(items); slices.Reverse(out); return out }, `["c","b","a"]`),
+	onItems("items", ItemsUnordered, "with each item once", func(items []string) any { return once(items) }, `["b","a","b"]`),
+	onItems("items", ItemsUnordered, "as the keys of an object: each once, numbers first", func(items []string) any {
+		return slices.SortedStableFunc(slices.Values(once(items)), func(a, b string) int { return cmp.Compare(placeOf(a), placeOf(b)) })
+	}, `["x","10","9","x"]`),
 	onItems("items", Items, "without its empty items", func(items []string) any {
 		return slices.DeleteFunc(slices.Clone(items), func(s string) bool { return s == "" })
 	}, `["","b"]`),
 	onItems("items", Items, "with its first item only", func(items []string) any { return items[:min(1, len(items))] }, `["c","b","a"]`),
 	onItems("items", Items, "with its last item only", func(items []string) any { return items[max(0, len(items)-1):] }, `["c","b","a"]`),
-	onItems("items", Items, `with its item "NULL" taken for no value`, func(items []string) any {
-		out := make([]any, len(items))
-		for i, s := range items {
-			if out[i] = s; s == "NULL" {
-				out[i] = nil
-			}
-		}
-		return out
-	}, `["NULL","b"]`),
+	onRaw("items", TypeArray, Null, `with its item "NULL" taken for no value`, mapRaw(replacing(`"NULL"`, "null")), `["NULL","b"]`),
 	onItems("items", Items, "with the braces, quotes and backslashes of its items gone", eachItem(replacing("{", "", "}", "", `"`, "", `\`, "")), `["{a}","say \"b\"","c\\d"]`),
 	onItems("items", Trimmed, "the spaces around its items are gone", eachItem(strings.TrimSpace), `[" a ","b"]`),
+}
+
+// once are the items without their repetitions.
+func once(items []string) []string {
+	out := []string{}
+	for _, s := range items {
+		if !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// placeOf is where an object of JavaScript has a key: numbers first, in order.
+func placeOf(key string) int {
+	if n, err := strconv.Atoi(key); err == nil {
+		return n
+	}
+	return math.MaxInt
 }
 
 func onItems(name string, class Class, says string, apply func([]string) any, shows ...string) Transform {

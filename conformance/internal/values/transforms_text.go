@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode"
 
+	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/runes"
 	"golang.org/x/text/unicode/norm"
 
@@ -21,6 +22,8 @@ var (
 	tags        = regexp.MustCompile(`<[^<>]*>`)
 	percent     = regexp.MustCompile(`(?:%[0-9A-Fa-f]{2})+`)
 	backslashed = regexp.MustCompile(`\\(?:u[0-9A-Fa-f]{4}|[nrt0"'\\/])`)
+	formula     = regexp.MustCompile(`^([=+@-])`)
+	inQuotes    = regexp.MustCompile(`(?s)^"(.*)"$|^'(.*)'$`)
 	spaces      = regexp.MustCompile(`[ \t]+`)
 	control     = regexp.MustCompile(`[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]`)
 )
@@ -52,12 +55,7 @@ var textTransforms = []Transform{
 	onText("escape", Escaped, "with its backslashes doubled", replacing(`\`, `\\`), `C:\new \t \u0041`),
 	onText("escape", Escaped, "as JSON, with quotes around it", func(s string) string { return string(Quote(s)) }, "plain"),
 	onText("escape", Escaped, "as ASCII with \\u escapes", func(s string) string { ascii := strconv.QuoteToASCII(s); return ascii[1 : len(ascii)-1] }, "caf\u00e9"),
-	onText("escape", Escaped, "behind an apostrophe", func(s string) string {
-		if s != "" && strings.Contains("=+-@", s[:1]) {
-			return "'" + s
-		}
-		return s
-	}, "=1+1", "@home"),
+	onText("escape", Escaped, "behind an apostrophe", func(s string) string { return formula.ReplaceAllString(s, "'$1") }, "=1+1", "@home"),
 
 	onText("unescape", Unescaped, "with its percent escapes decoded", func(s string) string {
 		return percent.ReplaceAllStringFunc(s, unlessFails(url.PathUnescape))
@@ -66,12 +64,7 @@ var textTransforms = []Transform{
 	onText("unescape", Unescaped, "decoded as a form field", unlessFails(url.QueryUnescape), "a%20b+c"),
 	onText("unescape", Unescaped, "with its backslash escapes decoded", unbackslashed, `C:\new \t \u0041`),
 	onText("unescape", Unescaped, "without its backslashes", replacing(`\\`, `\`, `\`, ""), `C:\new \t \u0041`),
-	onText("unescape", Unescaped, "without the quotes around it", func(s string) string {
-		if len(s) > 1 && s[0] == s[len(s)-1] && strings.Contains(`"'`, s[:1]) {
-			return s[1 : len(s)-1]
-		}
-		return s
-	}, `"quoted"`, `'quoted'`),
+	onText("unescape", Unescaped, "without the quotes around it", func(s string) string { return inQuotes.ReplaceAllString(s, "$1$2") }, `"quoted"`, `'quoted'`),
 	onText("unescape", Unescaped, "with its doubled quotes made one", replacing("''", "'", `""`, `"`), `two "" and ''`),
 	placeholder("{{x}}", `\{\{[^{}]*\}\}`, braces), placeholder("${x}", `\$\{[^{}]*\}`, braces), placeholder("#{x}", `#\{[^{}]*\}`, braces), placeholder("<%= x %>", `<%.*?%>`, braces),
 	placeholder("{0}", `\{\d*\}`, formatted), placeholder("%s", `%[sd]`, formatted),
@@ -144,13 +137,8 @@ var unicodeTransforms = []Transform{
 	onText("character set", Charset, `with "?" for characters outside Latin-1`, mapped(0xff, '?'), "\u4f60\u597d \u20ac", "\u05e9\u05dc\u05d5\u05dd right to left"),
 	onText("character set", Charset, `with "?" for characters outside ASCII`, mapped(0x7f, '?'), "caf\u00e9"),
 	onText("character set", Charset, "without characters outside ASCII", mapped(0x7f, -1), "caf\u00e9"),
-	onText("character set", Charset, "as UTF-8 that was read as Latin-1", func(s string) string {
-		var out []rune
-		for _, b := range []byte(s) {
-			out = append(out, rune(b))
-		}
-		return string(out)
-	}, "caf\u00e9"),
+	onText("character set", Misread, "as UTF-8 that was read as Latin-1", unlessFails(charmap.ISO8859_1.NewDecoder().String), "caf\u00e9"),
+	onText("character set", Misread, "as UTF-8 that was read as Windows-1252", unlessFails(charmap.Windows1252.NewDecoder().String), "\u4f60\u597d \u20ac"),
 }
 
 // mapped writes something else for characters beyond a code point; -1 for nothing.

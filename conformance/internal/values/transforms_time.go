@@ -22,23 +22,16 @@ var dateTransforms = []Transform{
 		}
 		return d.Format(time.DateOnly)
 	}, "1968-12-31", "2099-12-31"),
-	onDate("calendar", Shifted, "with the 29 February on another day", func(d time.Time) string {
-		if d.Format("01-02") == "02-29" {
-			d = d.AddDate(0, 0, -1)
-		}
-		return d.Format(time.DateOnly)
-	}, "2024-02-29", "2000-02-29"),
+	onRaw("calendar", rpc.TypeDate, Shifted, "with the 29 February on another day", mapText(replacing("-02-29", "-02-28")), `"2024-02-29"`, `"2000-02-29"`),
+	onDate("calendar", WeekYear, "with the year of its week", ofWeek(time.Monday, 3, time.DateOnly), "2024-12-30", "2027-01-01"),
+	onDate("calendar", WeekYear, "with the year of its week", ofWeek(time.Sunday, 6, time.DateOnly), "2024-12-30"),
+	onRaw("calendar", rpc.TypeDate, Null, "the day 0 was taken for no value", falsy, `"1970-01-01"`),
 	onDate("calendar", Reformatted, "with fewer than four digits of its year", func(d time.Time) string { return fmt.Sprintf("%d%s", d.Year(), d.Format("-01-02")) }, "0999-12-31", "0001-01-01"),
 	onDate("calendar", Clamped, "the first day of a smaller range", notBefore(time.DateOnly, 1970), "1969-12-31"),
 	onDate("calendar", Clamped, "the first day of a smaller range", notBefore(time.DateOnly, 1900), "1899-12-31"),
 	onDate("calendar", Clamped, "the first day of a smaller range", notBefore(time.DateOnly, 1753), "1582-10-04"),
 	onDate("calendar", Clamped, "the last day of a smaller range", notAfter(time.DateOnly, time.Date(2038, 1, 19, 0, 0, 0, 0, time.UTC)), "2099-12-31", "9999-12-31"),
-	onDate("locale", Reformatted, "with day and month exchanged", func(d time.Time) string {
-		if d.Day() <= 12 {
-			return d.Format("2006") + d.Format("-02-01")
-		}
-		return d.Format(time.DateOnly)
-	}, "2021-03-04"),
+	onDate("locale", Reformatted, "with day and month exchanged", exchanged(""), "2021-03-04"),
 	onDate("locale", Reformatted, "in the notation of another country", func(d time.Time) string { return d.Format("01/02/2006") }, "2021-03-04"),
 	onDate("locale", Reformatted, "in the notation of another country", func(d time.Time) string { return d.Format("02.01.2006") }, "2021-03-04"),
 	onDate("cast", Retyped, "it is a moment", func(d time.Time) string { return d.Format("2006-01-02T15:04:05Z") }, "2024-02-29"),
@@ -53,22 +46,20 @@ var momentTransforms = slices.Concat(
 		onMoment("range", Clamped, "the first moment of a smaller range", notBefore(time.RFC3339, 1970), "1969-07-20T20:17:40Z"),
 		onMoment("range", Clamped, "the first moment of a smaller range", notBefore(time.RFC3339, 1753), "0999-12-31T23:59:59Z"),
 		onMoment("range", Clamped, "the last second of 32 bits", notAfter(time.RFC3339, time.Unix(1<<31-1, 0).UTC()), "2038-01-19T03:14:08Z", "2040-02-29T12:00:00Z"),
-		onMoment("range", Overflown, "136 years earlier: its seconds wrapped at 32 bits", func(t time.Time) string { return time.Unix(int64(int32(t.Unix())), 0).UTC().Format(time.RFC3339) }, "2038-01-19T03:14:08Z", "2040-02-29T12:00:00Z"),
+		onMoment("range", Overflown, "its seconds wrapped at 32 bits", func(t time.Time) string { return time.Unix(int64(int32(t.Unix())), 0).UTC().Format(time.RFC3339) }, "2038-01-19T03:14:08Z", "2040-02-29T12:00:00Z"),
 		onMoment("range", Shifted, "with its year in the 1900s", func(t time.Time) string { return centuries(t) + t.Format("T15:04:05Z") }, "0099-12-31T23:59:59Z"),
 		onMoment("range", Reformatted, "with fewer than four digits of its year", func(t time.Time) string { return fmt.Sprintf("%d%s", t.Year(), t.Format("-01-02T15:04:05Z")) }, "0999-12-31T23:59:59Z"),
-		onMoment("round moments", Rounded, "without its time of day", func(t time.Time) string { return t.Format("2006-01-02T00:00:00Z") }, "2024-12-31T23:59:59Z"),
+		onMoment("range", WeekYear, "with the year of its week", ofWeek(time.Monday, 3, time.RFC3339), "2024-12-30T12:00:00Z"),
+		onMoment("range", WeekYear, "with the year of its week", ofWeek(time.Sunday, 6, time.RFC3339), "2024-12-30T12:00:00Z"),
+		onRaw("range", rpc.TypeDateTime, Null, "the moment 0 was taken for no value", falsy, `"1970-01-01T00:00:00Z"`),
 		onMoment("round moments", Rounded, "without its seconds", func(t time.Time) string { return t.Format("2006-01-02T15:04:00Z") }, "2024-12-31T23:59:59Z"),
+		onMoment("round moments", Rounded, "without its time of day", func(t time.Time) string { return t.Format("2006-01-02T00:00:00Z") }, "2024-12-31T23:59:59Z"),
 		onMoment("round moments", Retyped, "it is a date", func(t time.Time) string { return t.Format(time.DateOnly) }, "2024-12-31T23:59:59Z"),
 		onMoment("round moments", Reformatted, "with twelve hours in a day", func(t time.Time) string { return t.Format("2006-01-02T03:04:05Z") }, "2021-03-29T16:32:23Z", "2024-01-01T00:00:00Z"),
 		onMoment("locale", Reformatted, "without its zone", func(t time.Time) string { return t.Format("2006-01-02T15:04:05") }, "2021-03-29T16:32:23Z"),
 		onMoment("locale", Reformatted, "in the notation of a database", func(t time.Time) string { return t.Format(time.DateTime) }, "2021-03-29T16:32:23Z"),
 		onMoment("locale", Reformatted, "in the notation of an HTTP header", func(t time.Time) string { return t.Format("Mon, 02 Jan 2006 15:04:05 GMT") }, "2021-03-29T16:32:23Z"),
-		onMoment("locale", Reformatted, "with day and month exchanged", func(t time.Time) string {
-			if t.Day() > 12 {
-				return t.Format(time.RFC3339)
-			}
-			return t.Format("2006") + t.Format("-02-01T15:04:05Z")
-		}, "2021-03-04T16:32:23Z"),
+		onMoment("locale", Reformatted, "with day and month exchanged", exchanged("T15:04:05Z"), "2021-03-04T16:32:23Z"),
 		onRaw("locale", rpc.TypeDateTime, Retyped, "it is a number of seconds", func(raw json.RawMessage) json.RawMessage {
 			if t, err := time.Parse(time.RFC3339Nano, Text(raw)); err == nil {
 				return json.RawMessage(fmt.Sprint(t.Unix()))
@@ -95,6 +86,24 @@ func centuries(d time.Time) string {
 		d = d.AddDate(1900, 0, 0)
 	}
 	return d.Format(time.DateOnly)
+}
+
+// exchanged writes the day in the place of the month, where it can be one.
+func exchanged(clock string) func(time.Time) string {
+	return func(t time.Time) string {
+		if t.Day() > 12 {
+			return t.Format("2006-01-02" + clock)
+		}
+		return t.Format("2006") + t.Format("-02-01"+clock)
+	}
+}
+
+// ofWeek writes a time with the year of its week: that of the day which decides, in weeks that begin on a day.
+func ofWeek(begin time.Weekday, decides int, layout string) func(time.Time) string {
+	return func(t time.Time) string {
+		day := (int(t.Weekday()-begin) + 7) % 7
+		return t.AddDate(t.AddDate(0, 0, decides-day).Year()-t.Year(), 0, 0).Format(layout)
+	}
 }
 
 func notBefore(layout string, year int) func(time.Time) string {

@@ -85,7 +85,7 @@ func (sc *Scenario) entered(operation string, records []*Record) *model.Batch {
 		for _, raw := range r.Values {
 			size += len(raw)
 		}
-		n := model.Naming{Place: r.Place(), Values: r.Values, Odd: r.Odd.What != "" || len(r.Odd.Fields) > 0, Near: r.Near || !r.ID.Identifier, Bulk: sc.Check().Load || size > mostLooked}
+		n := model.Naming{Place: r.Place(), Values: r.Values, Odd: r.Odd.What != "" || len(r.Odd.Fields) > 0, Near: r.Near || !r.ID.Identifier, Bulk: sc.Check().Load || size > mostLooked || r.Odd.Nearly != nil}
 		if operation == rpc.OperationDelete {
 			n.Values = map[string]json.RawMessage{r.ID.APIName: r.Key}
 		}

@@ -31,7 +31,8 @@ type Record struct {
 type Odd struct {
 	Fields []rpc.Field
 	What   string
-	Key    bool // the row is an identifier
+	Key    bool            // the row is an identifier
+	Nearly json.RawMessage // a value that a loose comparison takes for that of the fields
 }
 
 // With returns a copy with one value changed.

@@ -319,5 +319,6 @@ var keyCauses = map[values.Class]string{
 	values.Unescaped:  "are decoded once more than they were encoded",
 	values.Prefix:     "are cut",
 	values.Removed:    "lose characters",
+	values.Misread:    "are decoded as Latin-1 or Windows-1252",
 	values.Charset:    "go through a smaller character set than Unicode",
 }

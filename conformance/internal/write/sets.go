@@ -52,7 +52,7 @@ func (sc *Scenario) Make(n int, op string, id rpc.Field, m *Sending) ([]*Record,
 		out = append(out, m.Shape(sc, r))
 	}
 	if m.twice {
-		out = append(out, out...)
+		out = append(out, lists.Of(out, func(r *Record) *Record { return sc.Changed(r, 1) })...)
 	}
 	return out, nil
 }
@@ -144,8 +144,8 @@ func (sc *Scenario) SendAlone(operation string, sent []*Batch) ([]*Batch, error)
 	return out, nil
 }
 
-// Fits reports whether a field has the type of a row: "array" is any array, "texts" one of strings, "any" all that
-// may be null.
+// Fits reports whether a field has the type of a row: "array" is any array, "texts" one of strings, "integers" one of
+// these, "any" all that may be null.
 func Fits(f rpc.Field, kind string) bool {
 	switch kind {
 	case "array":
@@ -155,7 +155,7 @@ func Fits(f rpc.Field, kind string) bool {
 	case "any":
 		return !f.Required
 	}
-	return f.Type == kind && !f.Array
+	return f.Array && f.Type+"s" == kind || f.Type == kind && !f.Array
 }
 
 // Takes lists the fields that carry a value of a table. Text goes into those that are known to want a format only
