@@ -96,13 +96,13 @@ Feature: HTTP
   Scenario: A kept connection serves a second call
     The service reuses connections. A silent close in the middle of the next call is a failed
     call.
-    Cause: the worker closes after each reply without saying so.
-    Fix: keep the connection, or announce Connection: close.
+    Cause: the worker closes after each reply without saying so, or a timer closes connections that are in use.
+    Fix: keep the connection, or announce Connection: close; close only connections that have been idle for seconds.
     Good: (second call on a connection) {"jsonrpc":"2.0","method":"list_objects","params":{},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"objects":[]}}
     Bad: (second call on a connection) {"jsonrpc":"2.0","method":"list_objects","params":{},"id":"7"} -> (connection closed)
 
     When the service calls "list_objects" in each of these ways:
-      | twice on one connection |
+      | often on one connection |
     Then every call is answered
 
   @HTTP-009 @should @policy @spec-4.2 @evidence-answers

@@ -130,7 +130,7 @@ func (s *Session) sendOnce(ctx context.Context, check string, req Request) (*exc
 		Check: check, RPC: req.Method, ID: req.ID, HTTPMethod: req.HTTPMethod, URL: req.URL, Header: header,
 		Body: body, Chunked: req.Chunked, ExpectContinue: req.Expect, Timeout: req.timeout,
 		FreshConn: req.Fresh || req.refusedEarly(), Conn: req.Conn, Records: req.Records,
-		Detour: wire.Detour{Plain: req.Plain, Address: address},
+		Detour: wire.Detour{Plain: req.Plain, Once: req.Once, Address: address},
 		Cut:    wire.Cut{CutAfterRequest: req.CutAtOnce, CutResponseAfter: req.CutReply, CutRequestAfter: req.CutRequest},
 	})
 	if over(ctx) {

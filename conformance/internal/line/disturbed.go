@@ -71,7 +71,9 @@ func (s *Session) Send(ctx context.Context, check string, req Request) (*exchang
 			}
 			break
 		}
-		s.Disturbed.Add(first)
+		if first.Status != 0 || !first.Reused { // a kept connection may be closed while nothing is on it
+			s.Disturbed.Add(first)
+		}
 		return s.saw(req, again), nil
 	}
 	s.Disturbed.lasting.Store(kind, true)

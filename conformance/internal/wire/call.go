@@ -49,10 +49,10 @@ type Call struct {
 }
 
 // Detour leads a call elsewhere than to its URL: Plain sends plain HTTP whatever the scheme;
-// Address dials this host:port, the Host header stays.
+// Address dials this host:port, the Host header stays. Once: no repeat on a fresh connection, which could meet its own effect.
 type Detour struct {
-	Plain   bool
-	Address string
+	Plain, Once bool
+	Address     string
 }
 
 // Cut breaks a call off. CutAfterRequest closes the connection once the request is

@@ -44,8 +44,8 @@ func (c *Client) Do(ctx context.Context, call Call) *Reply {
 	return r
 }
 
-// send carries the call over the right connection. A kept-alive one may be closed at rest:
-// where it is dead before any byte came, the call is repeated once, on a fresh one.
+// send carries the call over the right connection. A kept-alive one may be closed at rest: where it
+// is dead before any byte came, the call is repeated once, on a fresh one, unless that may meet its own effect.
 func (c *Client) send(ctx context.Context, q *request, r *Reply) error {
 	deadline, ours := r.Started.Add(cmp.Or(q.call.Timeout, DefaultTimeout)), true
 	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {
@@ -60,7 +60,7 @@ func (c *Client) send(ctx context.Context, q *request, r *Reply) error {
 	if err == nil {
 		err = c.exchange(ctx, q, r, conn, deadline)
 	}
-	if kind := Classify(err, 0); r.Reused && r.Received == 0 && (kind == KindClosed || kind == KindReset) && q.call.Conn == nil {
+	if kind := Classify(err, 0); r.Reused && r.Received == 0 && (kind == KindClosed || kind == KindReset) && q.call.Conn == nil && !q.call.Once {
 		*r = Reply{Request: r.Request, Timing: Timing{Started: r.Started}, budget: r.budget, Carrier: Carrier{Retried: true}}
 		if conn, err = c.dialTimed(ctx, q, r); err == nil {
 			err = c.exchange(ctx, q, r, conn, deadline)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/destkit/destkit/conformance"
@@ -16,6 +17,7 @@ import (
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/lists"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // way sends one call in an unusual way.
@@ -40,7 +42,7 @@ var Ways = map[string]way{
 	"with charset=utf-8":         header("Content-Type", "application/json; charset=utf-8"),
 	"with a chunked body":        changed(func(c *line.Request) { c.Chunked = true }),
 	"with Expect: 100-continue":  changed(func(c *line.Request) { c.Expect = true }),
-	"twice on one connection":    onConnection(twice),
+	"often on one connection":    onConnection(often),
 	"on a fresh connection":      changed(func(c *line.Request) { c.Fresh = true }),
 	"after a body that is no JSON, on the same connection": afterOnConnection(func(line.Request) line.Request {
 		return line.Request{Method: "garbage", Body: []byte("this is no JSON"), Odd: true}
@@ -195,19 +197,20 @@ func onConnection(do func(sc *Scenario, c line.Request, conn *wire.Conn) error) 
 	})
 }
 
-// twice makes two calls on one connection, unless the first reply announces its end.
-func twice(sc *Scenario, c line.Request, conn *wire.Conn) error {
+// often makes calls on one connection that follow each other at once, until a reply announces its end.
+func often(sc *Scenario, c line.Request, conn *wire.Conn) error {
 	c.Conn = conn
-	first, err := sc.Send(c)
-	if err != nil {
-		return err
+	for n, size, began := 1, 0, time.Now(); n <= 2 || n <= 40 && size < line.FewBytes && time.Since(began) < time.Second; n++ {
+		r, err := sc.Send(c)
+		if err != nil || !r.OK() {
+			return err
+		}
+		if size += len(r.Body); r.CloseAnnounced {
+			sc.Note("the endpoint announces that it closes the connection after %s", quantity.Count(n, "call"))
+			return nil
+		}
 	}
-	if first.CloseAnnounced {
-		sc.Note("the endpoint announces that it closes the connection after each call")
-		return nil
-	}
-	_, err = sc.Send(c)
-	return err
+	return nil
 }
 
 // after sends a disturbed call, then the good one.
