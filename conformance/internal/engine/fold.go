@@ -231,11 +231,12 @@ func valueOfField(symptom string) bool {
 	return strings.HasPrefix(strings.TrimPrefix(symptom, "no "), "value of ")
 }
 
-// foldUnreadable folds warnings under RPC-001 that show nothing but bodies which are no JSON.
+// foldUnreadable folds under RPC-001 what shows nothing but bodies that are no JSON: warnings, and failures where it has more.
 func (sched *scheduler) foldUnreadable() {
 	for _, c := range sched.checks {
-		r := sched.results[c.ID]
-		if sched.results["RPC-001"].is(conformance.Fail) && r.is(conformance.Warn) && !c.Own &&
+		first, r := sched.results["RPC-001"], sched.results[c.ID]
+		other := func(s string) bool { return !slices.Contains(r.Symptoms, s) }
+		if first.is(conformance.Fail) && (r.is(conformance.Warn) || r.is(conformance.Fail) && slices.ContainsFunc(first.Symptoms, other)) && !c.Own &&
 			r.onlyShows(func(s string) bool { return strings.HasSuffix(s, " without JSON") }) &&
 			r.everyExchange(func(x conformance.Exchange) bool {
 				return x.Response != nil && (x.Response.Body.Text != "" || x.Response.Body.Base64 != "")

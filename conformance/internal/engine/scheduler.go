@@ -278,21 +278,27 @@ func (sched *scheduler) judgeOverall(ctx context.Context) {
 			continue
 		}
 		found := sched.suite.Findings(c)
-		sched.suite.Overall(ctx, found, sched.shows)
+		sched.suite.Overall(ctx, found, func(symptom string, warnings bool) bool { return sched.shows(c, symptom, warnings) })
 		if found.Held() == nil {
 			continue
 		}
 		failed := found.result(&outcome{status: conformance.Fail}, false)
 		failed.Attempts, failed.DurationMS = r.Attempts, r.DurationMS
 		sched.enter(c, failed)
+		for _, o := range sched.checks {
+			if by := sched.explained(o, sched.results[o.ID]); len(by) > 0 {
+				sched.replace(o, by)
+			}
+		}
 	}
 }
 
-// shows reports whether a failure has the symptom, or a warning if those count.
-func (sched *scheduler) shows(symptom string, warnings bool) bool {
-	for _, r := range sched.results {
+// shows reports whether a failure has the symptom, or a warning if those count. Responses that end early are the
+// subject of HTTP-006, unless calls disturb each other.
+func (sched *scheduler) shows(c *conformance.Check, symptom string, warnings bool) bool {
+	for id, r := range sched.results {
 		counts := r.is(conformance.Fail, conformance.Flaky, conformance.Waived) || warnings && r.is(conformance.Warn)
-		if counts && slices.ContainsFunc(r.Symptoms, func(s string) bool { return strings.HasPrefix(s, symptom) }) {
+		if counts && (c.ID != "HTTP-006" || slices.Contains(disturbed, id)) && slices.ContainsFunc(r.Symptoms, func(s string) bool { return strings.HasPrefix(s, symptom) }) {
 			return true
 		}
 	}

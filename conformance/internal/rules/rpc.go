@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"regexp"
@@ -87,17 +88,30 @@ func someCame(claim replyClaim) Claim {
 	}
 }
 
-// oneJSONValue names the words that encoders of some languages write and JSON does not have.
+// oneJSONValue names what the bytes of a body show of their cause, such as the words that encoders of some
+// languages write and JSON does not have.
 func oneJSONValue(l *Look) error {
 	err := someCame(oneValue)(l)
 	for i := range l.Breaches {
-		b := &l.Breaches[i]
+		b, rest := &l.Breaches[i], []byte(nil)
+		r := b.Where[0]
 		var bad *wire.SyntaxError
-		if r := b.Where[0]; errors.As(r.DocErr, &bad) && bad.Offset < len(r.Body) {
-			if word := noJSONWord.Find(r.Body[bad.Offset:]); word != nil {
-				b.Cause = fmt.Sprintf("the encoder writes %s, which is no JSON value: a number that does not exist, such as an average of nothing, or a value in the words of a language.", word)
-				b.Fix = "write null or leave the member out, and let the encoder refuse what JSON does not have."
-			}
+		if errors.As(r.DocErr, &bad) {
+			rest = r.Body[min(bad.Offset, len(r.Body)):]
+		}
+		switch word := noJSONWord.Find(rest); {
+		case bytes.HasPrefix(r.Body, []byte("\x1f\x8b")):
+			b.Cause, b.Observed = "the body is compressed (it begins with 1f 8b), and no Content-Encoding says so.", true
+			b.Fix = "send Content-Encoding: gzip with each body that is compressed."
+		case strings.ContainsAny(r.ID, "\"\\\n\t") && bytes.Contains(r.Body, []byte(`"`+r.ID+`"`)):
+			b.Cause, b.Observed = "the reply is put together as text: the id stands in it as it is, without the escapes of JSON.", true
+			b.Fix = "let a JSON encoder write the whole reply."
+		case word != nil:
+			b.Cause = fmt.Sprintf("the encoder writes %s, which is no JSON value: a number that does not exist, such as an average of nothing, or a value in the words of a language.", word)
+			b.Fix = "write null or leave the member out, and let the encoder refuse what JSON does not have."
+		case bad != nil && len(rest) == 0 && r.Framing == wire.FramingLength && utf8.RuneCount(r.Body) < len(r.Body):
+			b.Cause = "Content-Length counts characters and not bytes, so that a body with text outside ASCII ends early."
+			b.Fix = "encode the body first, and send the number of its bytes."
 		}
 	}
 	return err

@@ -197,7 +197,7 @@ func (o *Object) FieldOrNew(name string) rpc.Field {
 func (o *Object) Identifier() (rpc.Field, error) {
 	ids := o.Identifiers()
 	if len(ids) == 0 {
-		return rpc.Field{}, line.NotApplicable("object %q has no field that may be the identifier", o.APIName)
+		return rpc.Field{}, line.NotApplicable("object %q has no field that may be the identifier (fields that could be read: %d)", o.APIName, len(o.Fields))
 	}
 	return ids[max(0, slices.IndexFunc(ids, func(f rpc.Field) bool { return f.Type == rpc.TypeString }))], nil
 }
