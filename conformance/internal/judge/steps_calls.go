@@ -103,12 +103,7 @@ func (sc *Scenario) callsUnknown(several string) error {
 	if several == "" {
 		names = names[:1]
 	}
-	for _, name := range names {
-		if _, err := sc.Send(line.Request{Method: name, Odd: true}); err != nil {
-			return err
-		}
-	}
-	return nil
+	return sc.sendAll(lists.Of(names, func(name string) line.Request { return line.Request{Method: name, Odd: true} }))
 }
 
 // methodCalls are the calls of one method: one for every object where it takes an object.
@@ -136,12 +131,11 @@ func (sc *Scenario) callsMethod(method, times, percent, declared string) error {
 		return sc.callsAsDeclared(method)
 	}
 	n, _ := strconv.Atoi(times) // absent: once
-	for range max(1, n) {
-		if err := sc.sendAll(sc.methodCalls(method)); err != nil {
-			return err
-		}
+	var calls []line.Request
+	for _, c := range sc.methodCalls(method) { // those for one object in a row: an answer may change with every third call
+		calls = append(calls, slices.Repeat([]line.Request{c}, max(1, n))...)
 	}
-	return nil
+	return sc.sendAll(calls)
 }
 
 func (sc *Scenario) asksAboutObjects(method, which, times string) error {

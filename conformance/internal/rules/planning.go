@@ -195,16 +195,16 @@ func sameFields(l *Look) error {
 			first[r.Object] = r
 			return
 		}
-		const expected = "the same fields on every call: "
+		const expected, symptom = "the same fields on every call: ", "fields that differ" // of any object: one list may be that of another
 		was, now := sorted(Texts(before.Items("fields"), "field_api_name")), sorted(Texts(items, "field_api_name"))
 		if !slices.Equal(was, now) {
-			l.broken(expected+quantity.List(was), r.What()+" now lists "+quantity.List(now), before, r)
+			l.broken(expected+quantity.List(was), r.What()+" now lists "+quantity.List(now), before, r).Symptom = symptom
 			return
 		}
 		kinds := fieldKinds(before.Items("fields"))
 		for name, kind := range fieldKinds(items) {
 			if kinds[name] != kind {
-				l.broken(expected+foreign.Clip(kinds[name], 160), r.What()+": "+name+" has other types or flags: "+foreign.Clip(kind, 160), before, r)
+				l.broken(expected+foreign.Clip(kinds[name], 160), r.What()+": "+name+" has other types or flags: "+foreign.Clip(kind, 160), before, r).Symptom = symptom
 			}
 		}
 	})(l)
