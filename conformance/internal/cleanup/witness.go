@@ -2,6 +2,7 @@ package cleanup
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"github.com/destkit/destkit/conformance"
@@ -27,7 +28,8 @@ func (sc *Scenario) Witnessed(records []*write.Record, want bool) error {
 			sent[i] = sent[i].Updateable()
 		}
 	}
-	batches, err := sc.Write(op, sent, write.Plan{})
+	// A limit that has cut a batch must not cut its witnesses.
+	batches, err := sc.WriteEach(op, slices.Chunk(sent, min(10, sc.LargestBatch())), func([]*write.Record) write.Plan { return write.Plan{} })
 	if err != nil {
 		return err
 	}

@@ -90,11 +90,11 @@ type Plan = line.Request
 
 // Write sends records in batches no larger than declared, each noted in the journal before it leaves.
 func (sc *Scenario) Write(operation string, records []*Record, how Plan) ([]*Batch, error) {
-	return sc.writeEach(operation, slices.Chunk(records, sc.LargestBatch()), func([]*Record) Plan { return how })
+	return sc.WriteEach(operation, slices.Chunk(records, sc.LargestBatch()), func([]*Record) Plan { return how })
 }
 
-// writeEach sends batches one after the other.
-func (sc *Scenario) writeEach(operation string, parts iter.Seq[[]*Record], how func([]*Record) Plan) ([]*Batch, error) {
+// WriteEach sends batches one after the other.
+func (sc *Scenario) WriteEach(operation string, parts iter.Seq[[]*Record], how func([]*Record) Plan) ([]*Batch, error) {
 	var out []*Batch
 	for part := range parts {
 		b, err := sc.WriteOne(operation, part, how(part))

@@ -163,7 +163,7 @@ func (m *Sending) send(sc *Scenario, s Set) ([]*Batch, error) {
 	if m.parallel {
 		return sc.writeAtOnce(setsOf(s.Operation, slices.Collect(parts)))
 	}
-	return sc.writeEach(s.Operation, parts, func(records []*Record) Plan {
+	return sc.WriteEach(s.Operation, parts, func(records []*Record) Plan {
 		if m.plan == nil {
 			return Plan{}
 		}
