@@ -108,8 +108,10 @@ func (sc *Scenario) deleteGroup(g *Cleaning) {
 	for _, k := range g.Keys {
 		g.answer(k, Deletion{why: why})
 	}
-	if deletes {
-		sc.deleteKeys(g, id, g.Keys)
+	for _, state := range []journal.State{journal.Written, journal.Unknown, journal.Refused, journal.Deleted} {
+		if deletes { // an absent key that fails its batch keeps no record
+			sc.deleteKeys(g, id, lists.Where(g.Keys, func(k journal.Key) bool { return k.State == state }))
+		}
 	}
 	left := lists.Where(g.Keys, func(k journal.Key) bool { return !g.AnswerTo(k).Acknowledged })
 	if len(left) > 0 && sc.Opts.Hooks.Cleanup.Set() {

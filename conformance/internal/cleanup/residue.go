@@ -128,10 +128,8 @@ func settle(res *conformance.Residue, sc *Scenario, g *Cleaning, found map[strin
 		look, known := found[exchange.KeyText(k.Identifier)]
 		switch {
 		case known && look.there:
-			keep(res, sc.Redactor, k, stillThere(k, answer, g.sight.by, look.copies), true)
-			if g.sight.by == ByReadback {
-				g.StillThere = append(g.StillThere, k)
-			}
+			keep(res, sc.Redactor, k, g.stillThere(k, answer, look.copies), true)
+			g.StillThere = append(g.StillThere, k)
 		case known, refused && answer.Acknowledged:
 			gone = append(gone, k)
 			if !refused {
@@ -166,12 +164,14 @@ func keep(res *conformance.Residue, secrets *wire.Redactor, k journal.Key, why s
 	}
 }
 
+// StillSeen says what shows that a record still exists.
+func (g *Cleaning) StillSeen() string { return stillSeen[g.sight.by] }
+
+var stillSeen = map[string]string{ByReadback: "the read-back still shows it", ByWitness: "an update still finds it"}
+
 // stillThere describes what was claimed of a record that still exists.
-func stillThere(k journal.Key, answer Deletion, by string, copies int) string {
-	shows := "the read-back still shows it"
-	if by == ByWitness {
-		shows = "an update still finds it"
-	}
+func (g *Cleaning) stillThere(k journal.Key, answer Deletion, copies int) string {
+	shows := g.StillSeen()
 	if copies > 1 {
 		shows += fmt.Sprintf(" (%s)", quantity.Count(copies, "copy"))
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/destkit/destkit/conformance/internal/line"
 	"github.com/destkit/destkit/conformance/internal/model"
 	"github.com/destkit/destkit/conformance/internal/values"
+	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/internal/write"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
@@ -40,12 +41,18 @@ func evidenceSteps() []engine.Step {
 	}
 }
 
-// unanswered reports latest batches that crashed as a whole: an odd record may
-// fail, its batch may not. The error of a lone record is a refusal of it.
+// unanswered reports latest batches that crashed as a whole: an odd record may fail, its batch may not.
+// The error of a lone record is a refusal of it. One batch that hangs beside others shows nothing of its values.
 func (sc *Scenario) unanswered() error {
 	for _, b := range sc.Latest {
-		lone := len(b.Records) == 1 && b.Reply.IsError()
-		if !b.Answered() && !lone {
+		late := b.Reply.Kind == wire.KindTimeout
+		switch lone := len(b.Records) == 1 && b.Reply.IsError(); {
+		case late && !sc.Confirming():
+			return wire.ErrSilent // judged once more, alone
+		case late:
+			sc.brokenBy(either("one of its values makes the endpoint hang", "what an earlier call holds, such as a lock, does", "the request below, after a restart,"),
+				"hangs", b.Operation, "a result for each record", b.Reply.Short(), b.Reply)
+		case !b.Answered() && !lone:
 			sc.BrokenFor(b.Operation, "a result for each record", b.Reply.Short(), b.Reply)
 		}
 	}

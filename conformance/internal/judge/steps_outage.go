@@ -117,7 +117,8 @@ func (sc *Scenario) stayedUp() error {
 	}
 	sc.blameLargeBatches(outages)
 	sc.Explain(func(symptom string) bool { return symptom == symptomSilent },
-		"what the call took, the only worker, a lock or a connection of a pool, is never given back: give it back on every path, and put a time limit on all that a call waits for.", "", true)
+		"what the call took, the only worker, a lock or a connection of a pool, is never given back: give it back on every path, and put a time limit on all that a call waits for.", "",
+		!slices.ContainsFunc(outages, func(o *line.Outage) bool { return o.Batches }))
 	return sc.Held()
 }
 
@@ -205,7 +206,7 @@ func (sc *Scenario) deletesRefused() {
 			}
 			actual := "its delete is refused: " + d.Refused
 			if there {
-				actual += "; the read-back still shows it"
+				actual += "; " + g.StillSeen()
 			}
 			sc.Object = g.Object
 			sc.BrokenFor("delete", "the record "+exchange.KeyText(k.Identifier)+" deleted: it was acknowledged when it was written", actual, d.Reply)
@@ -229,11 +230,11 @@ func (sc *Scenario) deletesDenied() {
 		}
 		sc.Object = g.Object
 		sc.BrokenFor("delete", exchange.KeyText(denied[0].Identifier)+" gone: its delete was acknowledged when the run cleaned up",
-			fmt.Sprintf("the read-back still shows it, and %d of the %s of the clean-up in all", len(denied), quantity.Count(len(g.Keys), "record")),
+			fmt.Sprintf("%s, and %d of the %s of the clean-up in all", g.StillSeen(), len(denied), quantity.Count(len(g.Keys), "record")),
 			g.AnswerTo(denied[0]).Reply)
 		f := sc.lastFinding()
-		f.Cause = wire.EitherCause("the size of the batches (this check deletes less at once)", "that other syncs have written the records",
-			"the request below again, with one of its records,")
+		other := map[bool]string{true: "that update acknowledges absent keys", false: "that other syncs have written the records"}[sc.Readback == nil]
+		f.Cause = wire.EitherCause("the size of the batches (this check deletes less at once)", other, "the request below again, with one of its records,")
 		if len(denied) < len(g.Keys) && !slices.ContainsFunc(denied, func(k journal.Key) bool { return plainKey.MatchString(exchange.KeyText(k.Identifier)) }) {
 			f.Cause = "delete does not find keys with spaces, quotes or other unusual characters as they are stored: they are trimmed, decoded or escaped on the way to the look-up."
 		}
@@ -246,13 +247,9 @@ var plainKey = regexp.MustCompile(`^[A-Za-z0-9@._-]+$`)
 // found reports whether a check has found something that may explain what the clean-up sees.
 func (s *statuses) found() bool {
 	for id, status := range s.by.Range {
-		switch status {
-		case conformance.Fail, conformance.Flaky, conformance.HarnessError:
+		explains := slices.Contains([]any{conformance.Fail, conformance.Flaky, conformance.HarnessError}, status)
+		if explains || status == conformance.Warn && strings.HasPrefix(id.(string), "SEM-") {
 			return true
-		case conformance.Warn:
-			if strings.HasPrefix(id.(string), "SEM-") {
-				return true
-			}
 		}
 	}
 	return false

@@ -123,7 +123,7 @@ func (s *Session) sendOnce(ctx context.Context, check string, req Request) (*exc
 	to := s.Replicas.Lines[replica]
 	call, gone := s.Watch.enter(nameOf(req, check), req)
 	defer s.Watch.leave(call)
-	if gone != nil {
+	if gone != nil && (!gone.Batches || req.Method == rpc.MethodSyncBatch) {
 		return nil, UnsentError{gone.err()}
 	}
 	got := to.Do(ctx, wire.Call{
@@ -140,14 +140,14 @@ func (s *Session) sendOnce(ctx context.Context, check string, req Request) (*exc
 		s.Responded.Store(true)
 	}
 	s.Watch.hears(got)
-	if err := s.away(ctx, to, call, req, got); err != nil {
+	r := &exchange.Reply{Reply: got, ID: req.ID, Method: req.Method, Object: req.Object, Plain: req.Plain, Replica: replica}
+	if err := s.away(ctx, to, call, r); err != nil {
 		if got.Unsent() {
 			err = UnsentError{err}
 		}
 		return nil, err
 	}
 	s.noticeRateLimit(got)
-	r := &exchange.Reply{Reply: got, ID: req.ID, Method: req.Method, Object: req.Object, Plain: req.Plain, Replica: replica}
 	r.Parse(&s.Trees)
 	if to := s.redirect(got, req); to != "" {
 		s.saw(req, r)

@@ -38,6 +38,7 @@ type Outage struct {
 	Ended    bool // it came back
 	Chance   bool // no call that was under way ends it when it is sent again
 	Silent   bool // it accepted connections, and answered nothing
+	Batches  bool // other calls than sync_batch are answered
 }
 
 // err is the error of the calls that meet an endpoint which is gone.
@@ -59,6 +60,9 @@ type watch struct {
 	cleared time.Time           // the end of the last outage
 	off     atomic.Int32        // hooks of the author that take the endpoint down on purpose
 	heard   atomic.Int64        // responses
+	batched string              // the latest batch that was answered
+	largest int                 // records of the largest one
+	hung    *Outage             // the first batch that hangs since
 }
 
 // underWay is a call that has no answer yet.
@@ -75,6 +79,26 @@ func (w *watch) enter(name string, req Request) (call *underWay, gone *Outage) {
 	w.calls = append(w.calls, call)
 	w.most = max(w.most, len(w.calls))
 	return call, w.gone
+}
+
+// hangs makes two batches that hang one after the other, none larger than one that was answered, an
+// outage of all batches: the time limit of every later one would be waited for.
+func (w *watch) hangs(call *underWay, r *exchange.Reply) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case r.Method != rpc.MethodSyncBatch:
+	case r.Status != 0:
+		w.batched, w.largest, w.hung = call.Name, max(w.largest, call.Request.Records), nil
+	case !r.WaitedInVain() || call.Request.cut() || call.Request.Records > w.largest || w.gone != nil:
+	case w.hung == nil:
+		w.hung = &Outage{Call: w.batched + ", the last batch that is answered (other calls are); the first that hangs is " + call.Name, Reply: r, Alone: true, Silent: true, Batches: true}
+	case call.started.After(w.hung.Reply.Started.Add(w.hung.Reply.Total)):
+		w.hung.Back = time.Since(w.hung.Reply.Started)
+		w.gone, w.outages = w.hung, append(w.outages, w.hung)
+		return w.gone.err()
+	}
+	return nil
 }
 
 func (w *watch) leave(call *underWay) {
@@ -146,13 +170,15 @@ func lost(got *wire.Reply, req *Request) bool {
 }
 
 // away decides whether a lost call is part of an outage, and waits for its end.
-func (s *Session) away(ctx context.Context, to *wire.Client, call *underWay, req Request, got *wire.Reply) error {
+func (s *Session) away(ctx context.Context, to *wire.Client, call *underWay, r *exchange.Reply) error {
 	w := &s.Watch
-	if w.Expected() || !s.Known || !lost(got, &req) {
+	if w.Expected() || !s.Known {
 		return nil
 	}
-	reply := &exchange.Reply{Reply: got, ID: req.ID, Method: req.Method, Object: req.Object}
-	o := &Outage{Call: call.Name, Silent: got.Kind == wire.KindTimeout, Reply: reply}
+	if err := w.hangs(call, r); err != nil || !lost(r.Reply, &call.Request) {
+		return err
+	}
+	o := &Outage{Call: call.Name, Silent: r.Kind == wire.KindTimeout, Reply: r}
 	w.mu.Lock()
 	o.Alone, o.Suspects = w.most <= 1, slices.Clone(w.calls)
 	w.mu.Unlock()
