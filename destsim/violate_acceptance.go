@@ -34,7 +34,7 @@ var acceptanceViolations = []violation{
 	breaks("DAT-014.4", "records with an empty text in a string field are refused",
 		refuses("a text is empty", writing(textOf(func(text string) bool { return text == "" })))),
 	breaks("DAT-014.5", "records with a text of more than 255 characters in a string field are refused",
-		refuses("a text is longer than 255 characters", writing(textOf(func(text string) bool { return utf8.RuneCountInString(text) > columnLength })))),
+		refuses("a text is too long", writing(textOf(func(text string) bool { return utf8.RuneCountInString(text) > columnLength })))),
 }
 
 // refuses fails the records that are meant and writes nothing of them.

@@ -231,6 +231,7 @@ Feature: Data
   Scenario: A value of the declared type is accepted
     The service knows the declared type and nothing else. What the endpoint refuses beyond it
     stays in every run of the sync as a failed record.
+    A refusal that names its limit or the values that are taken is a rule of the business, and noted only.
     Cause: the column or a validation takes less than the declared type.
     Fix: widen the column, or say in the message which values are taken.
     Good: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","city":"Köln"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}

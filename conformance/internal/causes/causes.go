@@ -81,7 +81,7 @@ var table = []struct {
 	{texts(`value too long`, `data too long`, `would be truncated`, `ORA-12899`, `(?:integer|smallint|number|timestamp|date|type \w+).{0,20}out of range`, `out of range (?:value|for)`, `too large to convert`, `arithmetic overflow`, `field overflow`, `ORA-01438`), Cause{
 		"narrow column", "the column takes less than the declared type.",
 		"widen the column, or declare a type whose values it takes.", ""}},
-	{texts(`incorrect string value`, `has no equivalent in encoding`, `codec can.t encode`, `UnicodeEncodeError`, `invalid byte sequence`, `unsupported Unicode escape`), Cause{
+	{texts(`incorrect string value`, `has no equivalent in encoding`, `codec can.t encode`, `UnicodeEncodeError`, `ordinal not in range`, `invalid byte sequence`, `unsupported Unicode escape`), Cause{
 		"character set", "the character set of the connection or of the column cannot hold the text.",
 		"use UTF-8 everywhere (MySQL: utf8mb4), and refuse alone a record with a character that the database cannot hold.", ""}},
 	{texts(`violates not-null`, `NOT NULL constraint failed`, `cannot be null`, `cannot insert the value NULL`, `ORA-01400`), Cause{

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/causes"
 	"github.com/destkit/destkit/conformance/internal/values"
 	"github.com/destkit/destkit/conformance/internal/write"
 	"github.com/destkit/destkit/destsim/rpc"
@@ -324,4 +325,19 @@ func Choices(f rpc.Field, message string) []json.RawMessage {
 		}
 	}
 	return out
+}
+
+// number is one in a message, with what makes it a code or a place.
+var number = regexp.MustCompile(`(?i)(?:\b(?:code|error|errno|sqlstate|http|status|row|line|position|offset|request|id)\W*(?:\d+ \()?|[a-z]-)?\b\d[\d.,_]*(?:e[+-]?\d+)?\b`)
+
+// NamesLimit reports whether a message says which values are taken: it lists them, or has a number that
+// was not sent. What a database or a runtime says of its own limits is no rule.
+func NamesLimit(message string, f rpc.Field, sent string) bool {
+	if _, technical := causes.Of(causes.Message{Text: message}); technical {
+		return false
+	}
+	own := number.FindAllString(sent, -1)
+	return len(Choices(f, message)) > 1 || slices.ContainsFunc(number.FindAllString(message, -1), func(n string) bool {
+		return n[0] <= '9' && !slices.Contains(own, n) && (len(n) < 6 || !strings.Contains(sent, n))
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/destkit/destkit/conformance/internal/discover"
 	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/line"
 	"github.com/destkit/destkit/conformance/internal/values"
@@ -86,12 +87,11 @@ func (sc *Scenario) refusedValue(b *write.Batch, r *write.Record, refusal string
 	if len(r.Odd.Fields) == 0 {
 		return
 	}
-	f := r.Odd.Fields[0]
-	if f.Type == rpc.TypeString && values.Guessed(f) != nil {
-		sc.Note("%s takes no %s: %s", f.APIName, r.Odd.What, foreign.Clip(refusal, 160))
+	f, names := r.Odd.Fields[0], lists.Of(r.Odd.Fields, func(f rpc.Field) string { return f.APIName })
+	if f.Type == rpc.TypeString && values.Guessed(f) != nil || discover.NamesLimit(refusal, f, string(r.Key)+" "+string(r.Values[f.APIName])) {
+		sc.Note("%s takes no %s: %s", quantity.List(names), r.Odd.What, foreign.Clip(refusal, 160))
 		return
 	}
-	names := lists.Of(r.Odd.Fields, func(f rpc.Field) string { return f.APIName })
 	sc.BrokenAs("refused "+r.Odd.What, b.Operation,
 		fmt.Sprintf("%s accepted in %s, which is declared as %s", r.Odd.What, quantity.List(names), declared(f)),
 		fmt.Sprintf("%s is refused: %s", foreign.Clip(string(r.Values[f.APIName]), 80), foreign.Clip(refusal, 300)), b.Reply)

@@ -190,7 +190,7 @@ func (c *collected) page() string {
 	b.WriteString(front + c.shares().table())
 	c.mistakeTable(&b, "Mistakes against a rule", "With read-back, each ends in a FAIL, except for those that are marked as not found.", false)
 	c.mistakeTable(&b, "Mistakes against a recommendation", "The protocol leaves these open or only recommends the right way, so the author gets a warning.", true)
-	b.WriteString("\n## Habits\n\nThese are correct: no check fails or warns, without or with read-back. Where an author refuses values\nof the declared type, DAT-014 recommends against it.\n\n| habit | language | what is unusual | without read-back | with read-back |\n|---|---|---|---|---|\n")
+	b.WriteString("\n## Habits\n\nThese are correct: no check fails or warns, without or with read-back. Where an author refuses values\nof the declared type in words that do not say which are taken, DAT-014 warns.\n\n| habit | language | what is unusual | without read-back | with read-back |\n|---|---|---|---|---|\n")
 	for _, h := range Habits() {
 		o := c.habits[keyOf(h.Language, h.Name)]
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", h.Name, h.Language, cell(h.Sentence), o[false].text, o[true].text)
