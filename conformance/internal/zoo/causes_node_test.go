@@ -14,6 +14,8 @@ var causesOfNode = map[string]explanation{
 	"Node/length-in-characters":          {right: "characters"},
 	"Node/body-limit-100kb":              {right: "body.{0,20}(limit|parser)|limit (of|for the body)|413|too large"},
 	"Node/gzip-label-only":               {right: "compress|label|header"},
+	"Node/gzip-without-label":            {right: "compressed.*no Content-Encoding"},
+	"Node/fields-by-two-processes":       {right: "several processes|earlier calls"},
 	"Node/token-only-in-test-connection": {right: "only the connection test|one method|before the method|filter|test_connection"},
 	"Node/header-name-in-capitals":       {right: "another token|header|sync_batch"},
 	"Node/speed-from-the-environment":    {right: "text|environment|string"},

@@ -55,6 +55,14 @@ var nodeEnvelope = []Mistake{
 		Finds: []string{"HTTP-007", "RPC-001"}, Never: []string{"SEM-*", "DUR-*", "DAT-*"},
 	},
 	{
+		Name: "gzip-without-label", Sentence: "Replies of more than 1 KB are compressed, and nothing says so.",
+		Finds: []string{"RPC-001"}, Never: []string{"SEM-*", "DUR-*", "DAT-*"},
+	},
+	{
+		Name: "fields-by-two-processes", Sentence: "One of the processes behind the URL has an older schema, so that every third list_fields lacks a field.",
+		Finds: []string{"FLD-010"}, Never: []string{"PAR-001", "FLD-015", "SEM-*", "DUR-*"},
+	},
+	{
 		Name: "token-only-in-test-connection", Sentence: "Only test_connection looks at the token.",
 		Finds: []string{"AUTH-002", "AUTH-008"}, Never: []string{"AUTH-001", "SEM-*", "DUR-*", "DAT-*"},
 	},

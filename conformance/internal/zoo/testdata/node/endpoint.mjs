@@ -1,6 +1,7 @@
 // One endpoint with its own store: the six methods, and the answer to one HTTP
 // request. Habits change what is declared and what is refused.
 import { createHash, timingSafeEqual } from 'node:crypto';
+import { gzipSync } from 'node:zlib';
 import { Batches } from './batch.mjs';
 import { badParams, RPCError } from './errors.mjs';
 import { habits } from './habits.mjs';
@@ -54,6 +55,8 @@ export class Endpoint {
     list_fields: (params) => {
       const name = this.tableOf(params);
       this.listed = params.object;
+      this.asked = (this.asked ?? 0) + 1;
+      if (this.wrong('fields-by-two-processes') && this.asked % 3 === 0) return { fields: this.tables[name].fields.slice(0, -1) }; // one has an older schema
       if (!this.wrong('fields-cached')) return { fields: this.tables[name].fields };
       if (!this.listings.has(name)) this.listings.set(name, [...this.tables[name].fields]);
       return { fields: this.listings.get(name) };
@@ -126,6 +129,10 @@ export class Endpoint {
     const headers = { 'Content-Type': text.startsWith('<') ? 'text/html' : 'application/json', ...this.headers };
     headers['Content-Length'] = this.wrong('length-in-characters') ? text.length : Buffer.byteLength(text);
     if (this.wrong('gzip-label-only') && /gzip/.test(request.headers['accept-encoding'] ?? '')) headers['Content-Encoding'] = 'gzip';
+    if (this.wrong('gzip-without-label') && text.length > 1024 && /gzip/.test(request.headers['accept-encoding'] ?? '')) {
+      const bytes = gzipSync(text);
+      return { text: bytes, headers: { ...headers, 'Content-Length': bytes.length } };
+    }
     if (this.wrong('rate-limit-with-window')) headers['X-RateLimit-Limit'] = '600;w=60';
     return { text, headers };
   }
