@@ -2,8 +2,8 @@ package conformance
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/destkit/destkit/internal/quantity"
 )
@@ -27,6 +27,9 @@ func aboutStored(kind Evidence) bool {
 // wrongRecords are further checks whose failure loses a record or changes it.
 var wrongRecords = []string{"RES-009", "ERR-001", "PAR-005"}
 
+// wrongSymptoms are those of such a record, whichever check has seen it.
+var wrongSymptoms = regexp.MustCompile(`^(not there|still there|under another identifier|refused and there|update of a deleted|another record|gone elsewhere|kept id|ignored|copies|changed|statement|((old|skipped|deleted|no) )?value\b)`)
+
 // eachCall are the checks about every call, eachRun those about a call that every run makes.
 var (
 	eachCall = []string{
@@ -38,12 +41,14 @@ var (
 
 // consequenceOf is "" for a check that has not failed. known is nil for one that no catalogue has.
 func consequenceOf(r *CheckResult, known *Check) Consequence {
+	unnamed := len(r.Symptoms) == 0 || slices.Contains(r.Symptoms, "")
+	stored := known != nil && slices.ContainsFunc(known.Evidence, aboutStored)
 	switch {
 	case !r.failed():
 		return ""
 	case r.Level != Must:
 		return Recommendation
-	case slices.Contains(wrongRecords, r.ID), known != nil && slices.ContainsFunc(known.Evidence, aboutStored) && !onlyErrors(r):
+	case slices.Contains(wrongRecords, r.ID), slices.ContainsFunc(r.Symptoms, wrongSymptoms.MatchString), unnamed && stored:
 		return RecordsWrong
 	case slices.Contains(eachRun, r.ID), slices.Contains(eachCall, r.ID) && stopsRuns(r):
 		return EveryCallFails
@@ -52,11 +57,6 @@ func consequenceOf(r *CheckResult, known *Check) Consequence {
 }
 
 func (r *CheckResult) failed() bool { return r.Status == Fail || r.Status == Flaky || r.Status == Warn }
-
-// onlyErrors reports whether all findings are failed calls, so that no stored record was seen.
-func onlyErrors(r *CheckResult) bool {
-	return len(r.Symptoms) > 0 && !slices.ContainsFunc(r.Symptoms, func(s string) bool { return !strings.Contains(s, " error ") })
-}
 
 // stopsRuns reports whether findings are about a call of every run, about several methods or about all.
 func stopsRuns(r *CheckResult) bool {

@@ -221,11 +221,14 @@ func TestSummaryBeginsWithTheWorst(t *testing.T) {
 		return r
 	}
 	lost, every, some, advice := failed("SEM-006", Fail), failed("RPC-003", Fail, "test_connection", "list_fields"), failed("RES-012", Fail, "sync_batch"), failed("RES-003", Warn)
+	full := failed("SPD-006", Fail, "sync_batch")
+	full.Symptoms = []string{"no value of tags"}
 	for name, tt := range map[string]struct {
 		checks    []CheckResult
 		head, fix string
 	}{
 		"records":                      {[]CheckResult{every, some, advice, lost}, "records lost or wrong: non-conformant; 3 of 3 MUSTs failed (RPC-003, RES-012, SEM-006); 1 warning; ", "fix SEM-006 first; "},
+		"records of a full batch":      {[]CheckResult{every, full}, "records lost or wrong: ", "fix SPD-006 first; "},
 		"records, and others wait":     {[]CheckResult{every, lost, blocked("RES-001", "RPC-003"), blocked("RES-002", "RPC-003")}, "records lost or wrong: ", "fix SEM-006 first; "},
 		"every call":                   {[]CheckResult{advice, some, every}, "every call fails: non-conformant; ", "fix RPC-003 first; "},
 		"one method":                   {[]CheckResult{failed("RPC-003", Fail, "list_fields", "list_fields"), advice}, "some calls fail: non-conformant; ", ""},
