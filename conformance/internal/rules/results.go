@@ -93,7 +93,9 @@ func eachResult(claim func(l *Look, b *Batch, r result)) Claim {
 	return func(l *Look) error {
 		for _, b := range l.Batches {
 			for _, r := range b.List {
-				claim(l, b, r)
+				if r.Node.Kind != wire.Null || len(b.Keys) > 0 && len(b.List) > len(b.Keys) { // else RES-002 misses a result
+					claim(l, b, r)
+				}
 			}
 		}
 		return l.heldBy(slices.ContainsFunc(l.Batches, func(b *Batch) bool { return len(b.List) > 0 }), "no record result came back")
