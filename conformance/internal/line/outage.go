@@ -203,6 +203,9 @@ func (s *Session) OutageAt(ctx context.Context, to *wire.Client, started time.Ti
 	defer w.turn.Release(1)
 	w.mu.Lock()
 	gone, cleared := w.gone, w.cleared
+	if o.Suspects == nil { // a hook has met it
+		o.Suspects = slices.Clone(w.calls)
+	}
 	w.mu.Unlock()
 	if gone != nil {
 		return gone.err()
