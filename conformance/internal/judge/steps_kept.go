@@ -138,7 +138,7 @@ func (sc *Scenario) contradictions(keys, ask []model.Key, seen map[model.Place]m
 		return slices.ContainsFunc(c.Batches, func(b model.Named) bool {
 			status := sc.j.Settled.of(b.Check)
 			return b.Check != sc.Check().ID && (status == conformance.Fail || status == conformance.Flaky || status == conformance.Waived ||
-				status == conformance.Warn && c.Kind != model.Lost && c.Kind != model.Changed)
+				status == conformance.Warn && c.Kind != model.Lost && c.Kind != model.Changed && c.Kind != model.OldValue && c.Kind != model.Reverted)
 		})
 	}), nil
 }
@@ -197,6 +197,8 @@ var (
 			"what a refused batch has stored is not taken back, or is written with the next one."},
 		model.Returned: {"no {field} of {key}: it was deleted, and created again without one", "it is {got}, as before the delete", "deleted value",
 			"what the record had survives its delete: old values stay in another table, in a cache or in a row that is only marked, and come back with the key."},
+		model.Reverted: {"{field} of {key} as it was changed to: {want}; {by}, without this field", "it is {got}, as before that change", symptomOldValue,
+			"an older state of the record (a cache, a copy) is written back with a later change."},
 	}
 )
 

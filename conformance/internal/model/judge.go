@@ -24,6 +24,7 @@ const (
 	Emptied              // has no value where other records have theirs
 	Appeared             // was not accepted, and is there, or its refused value is
 	Returned             // was deleted, and is there, or a value from before its delete is
+	Reverted             // has a value that was replaced, and that the latest batch did not name
 )
 
 // Contradiction is one key, and for values one field, that is not as it must be.
@@ -57,17 +58,17 @@ func (l *Ledger) Judge(keys []Key, shown func(Place) Sight, fields Fields) []Con
 	return slices.DeleteFunc(out, returnsOfOneValue(out))
 }
 
-// returnsOfOneValue are values from before a delete, the same in all records: defaults, maybe.
+// returnsOfOneValue are values from before, the same in all records: defaults, maybe.
 func returnsOfOneValue(all []Contradiction) func(Contradiction) bool {
 	seen, different := map[owned]bool{}, map[owned]int{}
 	for _, c := range all {
-		if k := (owned{c.Object, c.Field, string(c.Got)}); c.Kind == Returned && !seen[k] {
+		if k := (owned{c.Object, c.Field, string(c.Got)}); c.Kind >= Returned && !seen[k] {
 			seen[k] = true
 			different[owned{c.Object, c.Field, ""}]++
 		}
 	}
 	return func(c Contradiction) bool {
-		return c.Kind == Returned && c.Field != "" && different[owned{c.Object, c.Field, ""}] < 2
+		return c.Kind >= Returned && c.Field != "" && different[owned{c.Object, c.Field, ""}] < 2
 	}
 }
 
@@ -167,7 +168,8 @@ func (j *judge) value(e *entry, f rpc.Field, got json.RawMessage) (Contradiction
 		}
 	}
 	if _, left := e.values.unmapped[name]; left {
-		return c, false
+		c.Kind = Reverted // else RES-014 judges it
+		return c, had(e.values.replaced)
 	}
 	was := func(raw json.RawMessage) bool { return blank(raw) && bytes.Equal(raw, got) }
 	j.index()

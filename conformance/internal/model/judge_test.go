@@ -45,6 +45,10 @@ func TestJudge(t *testing.T) {
 			{"upsert", yes, bob, `{"email":"bob","tags":["b"]}`}, {"delete", yes, bob, `{"email":"bob"}`}, {"upsert", yes, bob, `{"email":"bob"}`},
 		}, "", map[string]string{"ada": `{"zip":"2","tags":["a"]}`, "bob": `{"tags":["b"]}`}, []model.Kind{model.Returned, model.Returned}},
 		{"an update that is lost", []sent{created, {"update", yes, ada, `{"email":"ada","age":31}`}}, "", map[string]string{"ada": `{"zip":"1","age":30,"tags":["a"]}`}, []model.Kind{model.OldValue}},
+		{"older values that come back with a change of other fields", []sent{
+			created, {"update", yes, ada, `{"email":"ada","zip":"2"}`}, {"update", yes, ada, `{"email":"ada","age":31}`},
+			{"upsert", yes, bob, `{"email":"bob","zip":"7"}`}, {"update", yes, bob, `{"email":"bob","zip":"8"}`}, {"update", yes, bob, `{"email":"bob","age":3}`},
+		}, "", map[string]string{"ada": `{"zip":"1","age":31}`, "bob": `{"zip":"7","age":3}`}, []model.Kind{model.Reverted, model.Reverted}},
 		{"a value of another record", []sent{created, {"upsert", yes, bob, `{"email":"bob","zip":"7"}`}}, "",
 			map[string]string{"ada": `{"zip":"7","age":30,"tags":["a"]}`, "bob": `{"zip":"7"}`}, []model.Kind{model.Mixed}},
 		{"a record that a batch of others changed", []sent{created}, `{"zip":"one","age":30,"tags":["a"]}`, map[string]string{"ada": `{"zip":"two","age":30,"tags":["a"]}`}, []model.Kind{model.Changed}},
