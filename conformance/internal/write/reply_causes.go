@@ -13,6 +13,7 @@ import (
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/causes"
 	"github.com/destkit/destkit/conformance/internal/exchange"
+	"github.com/destkit/destkit/conformance/internal/model"
 	"github.com/destkit/destkit/conformance/internal/rules"
 	"github.com/destkit/destkit/conformance/internal/values"
 	"github.com/destkit/destkit/conformance/internal/wire"
@@ -255,7 +256,13 @@ func (sc *Scenario) ofResults(b *Batch, symptom string) Cause {
 			earlier = cmp.Or(earlier, text)
 		}
 	}
+	right := func(k model.Key) bool { return k.Field == b.Records[0].ID.APIName && k.Created }
 	switch {
+	case other != "" && slices.ContainsFunc(sc.Ledger.Settled(b.Object.APIName), right):
+		return Cause{
+			Text: "the results carry the value of another field than the active identifier, by which other batches were answered: the plan of another call is used.",
+			Fix:  "keep the plan of a call in that call (no global, no object that calls share).",
+		}
 	case other != "":
 		return Cause{
 			Text: fmt.Sprintf("the results carry the value of %s and not of the active identifier, %s: the name of the identifier is fixed in the code.", other, b.Records[0].ID.APIName),
