@@ -96,7 +96,7 @@ Feature: Declared fields and operations
     Then every batch is processed
 
   @OPS-007 @must @spec @spec-4.2 @write @records-16 @each-object @evidence-accepted
-  @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-OPS-004 @needs-OPS-006
+  @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-OPS-004 @needs-OPS-006 @needs-DUR-002
   Scenario: Every advertised operation accepts the records that it is for
     An operation that refuses each record is one that no sync can use: insert and upsert of new
     records, upsert and update of records that are there, delete in a mirror.

@@ -29,7 +29,7 @@ Feature: Operation semantics
     Then every record is unchanged by the last batch
 
   @SEM-003 @must @spec @spec-1 @spec-4.2 @write @readback-decides @records-8 @each-object @evidence-stored @evidence-accepted
-  @needs-SEM-001
+  @needs-SEM-001 @needs-DUR-002
   Scenario: insert skips an existing record and carries on
     A second copy breaks the identifier rule. An error for the batch holds back the records that
     are new.
@@ -89,7 +89,7 @@ Feature: Operation semantics
     Then every acknowledged record is in the destination
 
   @SEM-007 @must @spec @spec-4.2 @write @readback-required @records-9 @each-object @evidence-changed
-  @needs-SEM-006
+  @needs-SEM-006 @needs-DUR-002
   Scenario: upsert changes an existing record
     A change that is acknowledged and not made is never sent again.
     Cause: a conflict is ignored.
@@ -105,7 +105,7 @@ Feature: Operation semantics
     Then every acknowledged record has its new values
 
   @SEM-008 @must @spec @spec-4.2 @write @readback-required @records-9 @each-object @evidence-stored
-  @needs-SEM-006
+  @needs-SEM-006 @needs-DUR-002
   Scenario: upsert leaves one copy
     The identifier is unique in both systems, whichever sync writes. With two copies later
     updates hit either.
@@ -121,7 +121,7 @@ Feature: Operation semantics
     Then every acknowledged record exists once
 
   @SEM-009 @must @spec @spec-4.2 @write @readback-decides @records-4 @each-object @evidence-deleted
-  @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-OPS-006 @needs-SEM-006
+  @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-OPS-006 @needs-SEM-006 @needs-DUR-002
   Scenario: delete removes the records
     A mirror that keeps removed records shows data that must be gone.
     Cause: delete is acknowledged but not implemented.

@@ -43,7 +43,7 @@ func (sc *Scenario) Witnessed(records []*write.Record, want bool) error {
 				return engine.Inconclusive("readback", "the witness operation %s has no result for %s, or results that contradict each other (RES-002)", op, r.Key)
 			case there == want:
 			case there:
-				sc.BrokenFor(sc.LastOperation(), "no record "+string(r.Key)+" in the destination",
+				sc.BrokenAs("still there", sc.LastOperation(), "no record "+string(r.Key)+" in the destination",
 					"the witness operation "+op+" says that it is there: "+b.WhyOf(r), sc.ReplyFor(r), b.Reply)
 			default:
 				if op == rpc.OperationUpdate {
@@ -109,7 +109,7 @@ func (sc *Scenario) WitnessesSee() error {
 	if seen == 0 {
 		return engine.Inconclusive("", "no record was acknowledged, so that none could be witnessed")
 	}
-	if witness == rpc.OperationInsert && blind == seen || sc.Opts.SkipConvention == "" {
+	if blind == seen || sc.Opts.SkipConvention == "" {
 		if visible, err := sc.skipsVisible(witness); err != nil || !visible {
 			sc.Drop()
 			return cmp.Or(err, engine.Inconclusive("readback", "skips of %s cannot be told from successes: declare --skip-convention", witness))

@@ -52,7 +52,7 @@ func (sched *scheduler) explained(c *conformance.Check, r *Result) []string {
 	for _, symptom := range r.Symptoms {
 		causes := sched.failed(c, func(id string, n *Result) bool {
 			// A check that passed alone is no cause: its failure follows from others itself.
-			return !n.unsteady && (slices.Contains(n.Symptoms, symptom) || follows(id, symptom))
+			return !n.unsteady && (slices.Contains(n.Symptoms, symptom) || (len(n.marks) == 0 || n.marks[0].rule == "") && follows(id, symptom))
 		})
 		if symptom == "" || len(causes) == 0 {
 			return nil
@@ -75,6 +75,7 @@ var following = map[string][]string{
 	"STA-004": {"old value", lostSymptom}, "STA-006": {"old value", lostSymptom}, // an earlier change is not carried out
 	"SEM-002": {"skipped value"}, "SEM-003": {"skipped value"}, // an insert that changes an existing record
 	"ERR-006": {lostSymptom},
+	"DUR-002": {"old value", "copies", "still there", "still there after its delete", "refused update of records that are there"}, // a write that comes late
 }
 
 // follows also knows that an object whose name changes is unknown to the next call, and that
@@ -121,7 +122,7 @@ func (sched *scheduler) disturbing(statuses ...conformance.Status) []string {
 func (sched *scheduler) foldMoved() {
 	for _, c := range sched.checks {
 		r := sched.results[c.ID]
-		if c.Own || !r.is(conformance.Fail, conformance.Flaky) || len(r.marks) == 0 || r.marks[0].rule == c.ID ||
+		if c.Own || !r.is(conformance.Fail, conformance.Flaky, conformance.Warn) || len(r.marks) == 0 || r.marks[0].rule == c.ID ||
 			slices.ContainsFunc(r.marks, func(m mark) bool { return m.rule != r.marks[0].rule }) {
 			continue
 		}
@@ -137,7 +138,8 @@ func (sched *scheduler) foldMoved() {
 		}
 		if !sched.results[to.ID].is(conformance.Fail, conformance.Flaky) {
 			moved := *r
-			moved.CheckResult = newResult(to, r.Status, to.Reason).CheckResult
+			status := map[bool]conformance.Status{true: conformance.Flaky, false: conformance.Fail}[r.unsteady] // of a warning as well
+			moved.CheckResult = newResult(to, status, to.Reason).CheckResult
 			moved.Gating, moved.Attempts, moved.Findings, moved.Symptoms = to.Gates(sched.opts.Profile), r.Attempts, slices.Clone(r.Findings), r.Symptoms
 			for k := range moved.Findings {
 				moved.Findings[k].Rule = to.Title
@@ -261,13 +263,14 @@ func (sched *scheduler) foldLost() {
 		if len(by) == 0 { // a warning explains no loss
 			by = sched.disturbing(conformance.Fail)
 		}
+		to := append(by, id)[0]
 		if len(by) > 0 {
 			sched.replace(run, by)
-			continue
 		}
 		for _, c := range sched.checks {
 			o := sched.results[c.ID]
-			if !o.is(conformance.Warn) || !o.onlyShows(func(s string) bool { return s == lostSymptom }) || !slices.Contains(r.Symptoms, lostSymptom) {
+			if !o.is(conformance.Warn) || !o.onlyShows(func(s string) bool { return s == lostSymptom }) || !slices.Contains(r.Symptoms, lostSymptom) ||
+				to != id && o.Findings[0].Cause != sched.results[to].Findings[0].Cause {
 				continue
 			}
 			for i := range min(len(r.Findings), len(r.marks)) { // the check about such records knows more
@@ -275,7 +278,7 @@ func (sched *scheduler) foldLost() {
 					f.Cause, f.Fix, f.Observed = o.Findings[0].Cause, o.Findings[0].Fix, o.Findings[0].Observed
 				}
 			}
-			sched.replace(c, []string{id})
+			sched.replace(c, []string{to})
 		}
 	}
 }

@@ -198,7 +198,7 @@ func (r *Result) blameOthers(c *conformance.Check) {
 		f.Fix = "keep everything of a call in the call, and look into the log of the endpoint at that moment."
 		if i < len(r.marks) && r.marks[i].symptom == lostSymptom {
 			r.marks[i].rule = "DUR-001" // the check that is about how records are kept
-			f.Cause = wire.EitherCause("calls at the same time take back each other's writes", "the write comes later than its reply (a buffer, a queue, a promise that is not awaited)", "the request below again, and a look into the destination at once and later,")
+			f.Cause = wire.EitherCause("calls at the same time take back each other's writes, or a thread or process remembers a key that another one has deleted", "the write comes later than its reply (a buffer, a queue, a promise that is not awaited)", "the request below again, and a look into the destination at once and later,")
 		}
 	}
 }
