@@ -2,12 +2,14 @@ package judge
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/destkit/destkit/conformance/internal/line"
 	"github.com/destkit/destkit/conformance/internal/write"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/quantity"
 )
@@ -64,7 +66,7 @@ func (sc *Scenario) whyMissing() write.Cause {
 		return write.Cause{}
 	}
 	if other := sc.whereElse(lost[0]); other != "" {
-		return seenCause("the records are in object %q: the object of another call is used, not the one of the plan.", other)
+		return seenCause("take the object, as everything else, from the plan of the call.", "the records are in object %q: the object of another call is used, not the one of the plan.", other)
 	}
 	if operation == rpc.OperationUpdate {
 		return write.Cause{} // what has created them can be the reason as well
@@ -90,34 +92,32 @@ func (sc *Scenario) whyTheseLost(operation string, lost []*write.Record) write.C
 	case !ok:
 		return either("the values of these records", "what was sent before or together with them", "one of them with a new identifier (here it was not accepted)")
 	case !there:
-		return seenCause("another record is stored, and one with these values under a new identifier is not, both alone in a batch: the values that are sent, or the fields that are mapped, decide.")
+		return seenCause("store these values, or fail the record that has them.", "another record is stored, and one with these values under a new identifier is not, both alone in a batch: the values that are sent, or the fields that are mapped, decide%s.", inCommon(sc.ofSets(), lost))
 	}
 	last, first := sc.BatchAt(lost[0]), sc.batchWith(lost[0])
 	switch {
-	case last != nil && slices.ContainsFunc(last.Records, last.Failed):
-		return seenCause("one refused record takes back the others: alone a record is stored, beside a refused one it is not, though it is acknowledged.")
 	case last != nil && len(last.Records) > 1:
 		return sc.whyLostTogether(operation, last)
 	case first != nil && len(first.Records) > 1:
 		return inBulk(first)
 	}
-	return seenCause("a record that is sent in a sync of its own is stored: what an earlier batch of the same sync has left (its plan, its operation or its content) decides instead of the call.")
+	return seenCause("keep nothing of a batch for the next one.", "a record that is sent in a sync of its own is stored: what an earlier batch of the same sync has left (its plan, its operation or its content) decides instead of the call.")
 }
 
 // whyNoneStored is the cause where no record that is sent alone is stored.
 func (sc *Scenario) whyNoneStored(operation string) write.Cause {
 	if stored, _ := sc.together(operation, 1, sc.Object); stored == 1 {
-		return seenCause("a record is stored only right after list_fields of its object: the object of the latest planning call is used, not the one of the plan.")
+		return seenCause("take the object, as everything else, from the plan of the call.", "a record is stored only right after list_fields of its object: the object of the latest planning call is used, not the one of the plan.")
 	}
 	if n := min(64, sc.LargestBatch()); n > 1 {
 		if there, ok := sc.together(operation, n, nil); ok && there > n/2 {
-			return seenCause("a record that is sent alone is acknowledged and not written; of %d that are sent together %d are there: what does not fill a chunk is dropped.", n, there)
+			return seenCause("write what is left when the last chunk is not full.", "a record that is sent alone is acknowledged and not written; of %d that are sent together %d are there: what does not fill a chunk is dropped.", n, there)
 		}
 	}
 	if _, stored := sc.j.storedBy.Load(sc.Object.APIName + " " + operation); stored {
 		return either("the "+operation+" of some records is dropped (others of this run are there)", "what was written before them decides", "the request below, sent again with other identifiers,")
 	}
-	return seenCause("%s is acknowledged and nothing is written: not alone, not later (%s), not after a planning call. The write is not made, not committed, or its error is swallowed.", operation, sc.Opts.LateWait)
+	return seenCause("write and commit before the acknowledgement, and answer a failure where that fails.", "%s is acknowledged and nothing is written: not alone, not later (%s), not after a planning call. The write is not made, not committed, or its error is swallowed.", operation, sc.Opts.LateWait)
 }
 
 // severalStores is the cause where only some looks show the written record.
@@ -130,18 +130,23 @@ var severalStores = write.Cause{
 func (sc *Scenario) whyLostTogether(operation string, b *write.Batch) write.Cause {
 	lost, n := sc.Unmet.Lost[0].Record, len(b.Records)
 	there, ok := sc.together(operation, n, nil)
-	sentBefore := len(sc.batchesOf(lost)) > 1
+	sentBefore := len(sc.batchesOf(lost)) > 1 && !overlapping(sc.batchesOf(lost))
 	switch {
 	case !ok:
 		return either("the values of these records", fmt.Sprintf("their number (%d in a batch)", n), "the request below again, with other identifiers,")
 	case there < n:
-		return seenCause("records of a batch are lost: %s; a record that was sent alone is stored.", sc.whichLost(b))
+		return seenCause("write every record of a batch, also those of the last chunk, and answer a failure where a write fails.",
+			"records of a batch are lost: %s; a record that was sent alone is stored.", sc.whichLost(b)).Of(map[bool]string{false: ofWrites}[sc.full])
+	case !sentBefore && slices.ContainsFunc(b.Records, b.Failed):
+		return seenCause("let a refused record take back its own write only: a savepoint or a transaction for each, which no later record shares.",
+			"one refused record takes back the others: as many new records are stored, and beside a refused one they are not, though they are acknowledged.")
 	case sentBefore && sc.staysDeleted(operation, lost):
-		return seenCause("new records are stored, and these stay deleted, also with other values in a sync of their own: a mark of the delete (a flag, a list of deleted keys) is never taken away.")
+		return seenCause("take the mark away when the record is written again.", "new records are stored, and these stay deleted, also with other values in a sync of their own: a mark of the delete (a flag, a list of deleted keys) is never taken away.")
 	case sentBefore:
-		return seenCause("new records are stored, and these, which were sent before, are not: what is remembered of an earlier batch decides instead of the call.")
+		return seenCause("let each call write what it carries, whatever was sent before.", "new records are stored, and these, which were sent before, are not: what is remembered of an earlier batch decides instead of the call.")
 	case overlapping(sc.Latest):
-		return seenCause("a batch of %s is stored when no other runs beside it: batches at the same time take back each other's writes.", quantity.Count(n, "record"))
+		return seenCause("let each batch write its own rows in a transaction of its own, and keep what calls share out of it.",
+			"a batch of %s is stored when no other runs beside it: batches at the same time take back each other's writes.", quantity.Count(n, "record")).Of(ofParallel)
 	}
 	return write.Cause{} // neither their values nor their number: the rest of the check decides
 }
@@ -171,6 +176,9 @@ func (sc *Scenario) whyUnwitnessed() write.Cause {
 		return notAwaited(wait, "an update found the record")
 	}
 	inVain()
+	if overlapping(sc.Latest) {
+		return either("calls at the same time overwrite each other's writes", "the write is not made, not committed, or its error swallowed", "the request below, sent when no other call runs,")
+	}
 	return either("the write is not made", "not committed, or its error swallowed", "a look into the destination while the request below is sent again")
 }
 
@@ -191,6 +199,14 @@ func (sc *Scenario) whyFailed() write.Cause {
 		return write.Cause{} // all were answered, or the endpoint reports it
 	}
 	b := sc.Latest[i]
+	changes := sc.Object.Creating() != "" && (b.Operation == rpc.OperationUpdate || b.Operation == rpc.OperationDelete)
+	absent := func(r *write.Record) bool { return !sc.Model.Get(r).Exists }
+	if changes && len(b.Records) > 1 && slices.ContainsFunc(b.Records, absent) && !sc.refusedForItself(write.Purpose{Operation: b.Operation}) {
+		return write.Cause{
+			Text: "one refused record fails its whole batch with an error: " + b.Operation + " of a record that is there is answered by a result.",
+			Fix:  `answer {"identifier": …, "success": false, "error_message": …} for a record that is refused, and write the others.`,
+		}
+	}
 	other := write.First(sc.Catalog.Objects, func(o *write.Object) bool { return o.APIName != sc.Object.APIName })
 	if !sc.hasResults(nil) || other != nil && !sc.hasResults(other) {
 		for _, o := range []*write.Object{sc.Object, other, sc.Object} { // and not by chance
@@ -198,9 +214,8 @@ func (sc *Scenario) whyFailed() write.Cause {
 				return write.Cause{}
 			}
 		}
-		c := seenCause("the same batch is taken right after list_fields of its object, and not after another call: the object of the latest planning call is used, not the one of the plan.")
-		c.Rule = "STA-002"
-		return c
+		return seenCause("take the object, as everything else, from the plan of the call.",
+			"the same batch is taken right after list_fields of its object, and not after another call: the object of the latest planning call is used, not the one of the plan.").Of("STA-002")
 	}
 	asLarge := func(o *write.Batch) bool {
 		return o.Answered() && len(o.Records) >= len(b.Records) && o.Operation == b.Operation
@@ -234,20 +249,46 @@ func (sc *Scenario) whyFailedTogether(b *write.Batch) write.Cause {
 	return write.Cause{Text: fmt.Sprintf("a limit for the size of a batch: of these records, %d in a batch are taken and %d are not (a body of %s).", taken, refused, quantity.Count(len(b.Reply.Request)*refused/len(b.Records), "byte"))}
 }
 
-// whichLost describes the places of the lost records in their batch.
+// whichLost describes the lost records of a batch: their places, and what else they have in common.
 func (sc *Scenario) whichLost(b *write.Batch) string {
 	lost := write.RecordsOf(sc.Unmet.Lost)
-	var places []string
+	var at []int
 	for i, r := range b.Records {
 		if write.Holds(lost, r) {
-			places = append(places, fmt.Sprint(i+1))
+			at = append(at, i+1)
 		}
 	}
-	switch {
-	case len(places) == len(b.Records):
-		return fmt.Sprintf("all %d of a batch", len(places))
-	case len(places) > 6:
-		return fmt.Sprintf("%d of the %d of a batch, from the %s. on", len(places), len(b.Records), places[0])
+	n, all := len(at), len(b.Records)
+	first, last, step := at[0], at[n-1], at[min(1, n-1)]-at[0]
+	regular := n > 2 && last+step > all
+	for i := range at {
+		regular = regular && at[i] == first+step*i
 	}
-	return fmt.Sprintf("number %s of the %d of a batch", strings.Join(places, ", "), len(b.Records))
+	which := fmt.Sprintf("%d (number %s)", n, foreign.Clip(strings.Trim(fmt.Sprint(at), "[]"), 30))
+	switch {
+	case n == all:
+		which = "all"
+	case n > 1 && last == n:
+		which = fmt.Sprint("the first ", n)
+	case n > 1 && first == all-n+1:
+		which = fmt.Sprint("the last ", n)
+	case regular:
+		which = fmt.Sprintf("one in %d, from number %d on,", step, first)
+	}
+	return fmt.Sprintf("%s of the %d of a batch%s", which, all, inCommon(b.Records, lost))
+}
+
+// inCommon is what the broken records have in one field, and no other one has, where it parts three from three.
+func inCommon(records, broken []*write.Record) string {
+	n := len(lists.Where(records, func(r *write.Record) bool { return write.Holds(broken, r) }))
+	for what, pattern := range map[string]string{"null": `^null$`, "an empty text or list": `^(""|\[\])$`, "characters beyond ASCII": `[^\x00-\x7f]`} {
+		for _, f := range broken[0].Object.Fields {
+			is := regexp.MustCompile(pattern)
+			differs := func(r *write.Record) bool { return is.Match(r.Values[f.APIName]) != write.Holds(broken, r) }
+			if min(n, len(records)-n) > 2 && !slices.ContainsFunc(records, differs) {
+				return "; they alone have " + what + " in " + f.APIName
+			}
+		}
+	}
+	return ""
 }

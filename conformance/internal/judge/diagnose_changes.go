@@ -32,11 +32,6 @@ func (c *lostChange) kept(now write.Observed) []string {
 	return lists.Where(c.fields, func(name string) bool { return model.OrNull(now.Fields[name]) == model.OrNull(c.before[name]) })
 }
 
-// attempt sends a change of the record and reads it back; false where it is not acknowledged.
-func (c *lostChange) attempt(r *write.Record) (write.Observed, bool) {
-	return c.storedAs(c.Operation, r)
-}
-
 // whyOld distinguishes late writes, plans kept for a sync, refused values and dropped updates.
 func (sc *Scenario) whyOld() write.Cause {
 	if !slices.ContainsFunc(sc.Unmet.Stale, func(d write.Difference) bool { return d.Class == values.Older }) {
@@ -64,6 +59,8 @@ func (sc *Scenario) whyOld() write.Cause {
 			}
 		}
 		return notAwaited(after, "the new values were there")
+	case seen[exchange.KeyText(c.Record.Key)].Count > 1:
+		return sc.addsCopies(c.Record)
 	}
 	made := func(s map[string]write.Observed) bool { return len(s) == 1 && gone(s) }
 	if held := sc.heldBack(sc.Object.Creating(), look, made); held.Text != "" {
@@ -71,6 +68,11 @@ func (sc *Scenario) whyOld() write.Cause {
 	}
 	if slices.Contains(sc.Unmet.Altered, c.Record.Place()) {
 		return write.Cause{} // some of its values were neither sent nor there before
+	}
+	isNull := func(r *write.Record, field string) bool { return string(r.Values[field]) == "null" }
+	if slices.ContainsFunc(sc.Unmet.Stale, func(d write.Difference) bool { return isNull(c.Record, d.Field) && !isNull(d.Record, d.Field) }) {
+		return either("null in one record leaves the field out for the whole batch (the first record makes the statement)",
+			"a batch is not written as a single record is", "the records with null alone, and then the others,")
 	}
 	return c.whyKept(sc.batchWith(c.Record))
 }
@@ -83,18 +85,18 @@ func inBulk(b *write.Batch) write.Cause {
 
 // whyKept sends the change again in a separate sync, and then smaller and larger values.
 func (c *lostChange) whyKept(b *write.Batch) write.Cause {
-	got, ok := c.attempt(c.Record)
+	got, ok := c.storedAs(c.Operation, c.Record)
 	switch {
 	case !ok:
 		return either("a change is lost for what an earlier batch of its sync has left", "it is never made", c.Operation+" of one record in a sync of its own (here it was not accepted)")
 	case len(c.kept(got)) == 0 && b != nil && len(b.Records) > 1:
 		return inBulk(b)
 	case len(c.kept(got)) == 0:
-		return seenCause("the same change in a sync of its own is made: what an earlier batch of the same sync has left (its plan, its operation or its content) decides instead of the call.")
+		return seenCause("keep nothing of a batch for the next one.", "the same change in a sync of its own is made: what an earlier batch of the same sync has left (its plan, its operation or its content) decides instead of the call.")
 	}
 	if other := c.created(c.Object.Creating()); other != nil {
 		if beside, ok := c.storedAs(c.Operation, c.Record, c.Changed(other, 1)); ok && len(c.kept(beside)) == 0 {
-			return seenCause("the same change is made when another record stands in its batch, and not when it is alone: a batch of one record that is there is acknowledged and not written.")
+			return seenCause("write a batch of one record as any other.", "the same change is made when another record stands in its batch, and not when it is alone: a batch of one record that is there is acknowledged and not written.")
 		}
 	}
 	now := got.Fields
@@ -105,7 +107,7 @@ func (c *lostChange) whyKept(b *write.Batch) write.Cause {
 		if len(changes) == 0 {
 			continue
 		}
-		if got, ok = c.attempt(other); !ok {
+		if got, ok = c.storedAs(c.Operation, other); !ok {
 			continue
 		}
 		before := now
@@ -121,7 +123,7 @@ func (c *lostChange) whyKept(b *write.Batch) write.Cause {
 		}
 	}
 	if added != "" {
-		return seenCause("the items of %s are added to those that are there, with other items as well: what was there before is never removed.", added)
+		return seenCause("remove the old items in the transaction that writes the new ones.", "the items of %s are added to those that are there, with other items as well: what was there before is never removed.", added)
 	}
 	if name := notIn(c.fields, slices.Concat(tried[0], tried[1])); name != "" && c.takesOther(name, now[name]) {
 		for side := range taken {
@@ -166,10 +168,10 @@ func (c *lostChange) notTaken(name string) []string {
 		if other == value || other == "" || other == "null" && (f.Required || c.Object.NoNull(name)) {
 			continue
 		}
-		if _, ok := c.attempt(c.Changed(c.Record, 11)); !ok { // there is something to be emptied
+		if _, ok := c.storedAs(c.Operation, c.Changed(c.Record, 11)); !ok { // there is something to be emptied
 			continue
 		}
-		got, ok := c.attempt(c.Record.With(name, json.RawMessage(other)))
+		got, ok := c.storedAs(c.Operation, c.Record.With(name, json.RawMessage(other)))
 		if same, _ := hook.SameValue(f, json.RawMessage(other), got.Fields[name]); ok && !same && model.OrNull(got.Fields[name]) != "null" {
 			out = append(out, other)
 		}
@@ -185,9 +187,9 @@ func (c *lostChange) whichValues(taken, tried [2][]string) write.Cause {
 		switch {
 		case name == "" || !slices.Contains(taken[side], name):
 		case len(tried[other]) > 1 && len(taken[other]) == 0:
-			return seenCause("the record is changed to %s values and not to %s ones, in every field: an old value (a time of change, a version) decides whether it is written.", sides[side], sides[other])
+			return seenCause("write the values of the latest call, whatever is stored.", "the record is changed to %s values and not to %s ones, in every field: an old value (a time of change, a version) decides whether it is written.", sides[side], sides[other])
 		default:
-			return seenCause("%s is changed to a %s value and not to a %s one: the old value decides.", name, sides[side], sides[other])
+			return seenCause("write the values of the latest call, whatever is stored.", "%s is changed to a %s value and not to a %s one: the old value decides.", name, sides[side], sides[other])
 		}
 	}
 	if all := slices.Concat(taken[0], taken[1]); len(all) > 0 {
@@ -202,17 +204,17 @@ func (c *lostChange) whichValues(taken, tried [2][]string) write.Cause {
 		if f, _ := c.Object.Field(all[0]); f.Array {
 			return either("an empty "+all[0]+" is dropped, and the old value stays", "items of the longer list before are never removed", "a list of fewer items than before")
 		}
-		return seenCause("%s is changed to other values, in the same operation, and not to %s: %s", all[0], strings.Join(not, " or "), why)
+		return seenCause("write what is sent, also null and what is empty.", "%s is changed to other values, in the same operation, and not to %s: %s", all[0], strings.Join(not, " or "), why)
 	}
 	bothTried := len(tried[0]) > 0 && len(tried[1]) > 0
 	switch {
 	// A field without a third value, as a flag, adds nothing where all others were tried in vain.
 	case len(c.fields) == len(c.FieldsThatChange(c.Record)) && bothTried:
-		return seenCause("%s of a record that is there is acknowledged and nothing is written, not later (%s) and not in another sync.", c.Operation, c.Opts.LateWait)
+		return seenCause("write the new values, and acknowledge them when that is committed.", "%s of a record that is there is acknowledged and nothing is written, not later (%s) and not in another sync.", c.Operation, c.Opts.LateWait)
 	case !bothTried || notIn(c.fields, slices.Concat(tried[0], tried[1])) != "":
 		return either("the statement that changes a record leaves "+quantity.List(c.fields)+" out", "these values are not taken", c.Operation+" with other values")
 	}
-	return seenCause("the statement that changes a record leaves these fields out; the others were changed.")
+	return seenCause("name every mapped field in the statement that changes a record.", "the statement that changes a record leaves these fields out; the others were changed.")
 }
 
 // notIn is the first of the names that is not among the others, "" without one.

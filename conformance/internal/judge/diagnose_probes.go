@@ -81,6 +81,16 @@ func (sc *Scenario) hasResults(after *write.Object) bool {
 	return b != nil && b.Answered()
 }
 
+// refusedForItself reports whether an ordinary change has an error too: then it is not the plan.
+func (sc *Scenario) refusedForItself(p write.Purpose) bool {
+	r := sc.created(sc.Object.Creating())
+	if r == nil {
+		return true
+	}
+	b := sc.tries(p.Operation, sc.Changed(r, 1))
+	return b == nil || b.Reply.IsError()
+}
+
 // sameValues sends the values of a record alone under new identifiers, and looks for it; false: not known.
 func (sc *Scenario) sameValues(operation string, r *write.Record) (there, ok bool) {
 	other := sc.apart()

@@ -40,14 +40,18 @@ func (sc *Scenario) brokenBy(c write.Cause, symptom, operation, expected, actual
 
 // brokenByCopies adds a finding about n copies of a record.
 func (sc *Scenario) brokenByCopies(r *write.Record, n int) {
-	c := write.Cause{
-		Text: fmt.Sprintf("%s adds a copy of a record that is there: the statement does not look for it, or looks at another field, and no unique index of the identifier keeps the copy out.", sc.operationOf(r)),
+	sc.brokenBy(sc.addsCopies(r), symptomCopies, sc.operationOf(r), "one record "+string(r.Key), quantity.Count(n, "copy")+" of it", sc.ReplyFor(r))
+}
+
+// addsCopies is the cause of copies that batches one after the other have made.
+func (sc *Scenario) addsCopies(r *write.Record) write.Cause {
+	if overlapping(sc.batchesOf(r)) {
+		return write.Cause{}
+	}
+	return write.Cause{
+		Text: sc.operationOf(r) + " adds a copy of a record that is there: the statement does not look for it, looks at another field or at what comes later (a replica, an index of a search), and no unique index of the identifier keeps the copy out.",
 		Fix:  "create a unique index on each identifier, and write with one statement that creates or changes (ON CONFLICT, MERGE).",
 	}
-	if overlapping(sc.batchesOf(r)) {
-		c = write.Cause{}
-	}
-	sc.brokenBy(c, symptomCopies, sc.operationOf(r), "one record "+string(r.Key), quantity.Count(n, "copy")+" of it", sc.ReplyFor(r))
 }
 
 // batchesOf are those that have named the place of a record.
@@ -136,9 +140,7 @@ func (sc *Scenario) whyLeft() write.Cause {
 	case err != nil:
 		return write.Cause{}
 	case none(seen):
-		c := notAwaited(time.Since(from), "the records were gone")
-		c.Rule = ofDeletes
-		return c
+		return notAwaited(time.Since(from), "the records were gone").Of(ofDeletes)
 	}
 	if c := sc.heldBack(sc.Object.Creating(), left, none); c.Observed || c.Text == "" {
 		return c
@@ -164,20 +166,21 @@ func (sc *Scenario) whyOutpaced() write.Cause {
 	}
 	other := sc.apart()
 	for range 2 {
-		made, err := other.fresh(1, operation)
-		if err != nil {
+		r := other.created(operation)
+		if r == nil {
 			return write.Cause{}
 		}
-		l, err := other.RunLane(operation, sc.Parallel.Witness, made[0])
-		if err != nil || l.Witness == nil || sc.Skipped(l.Witness, l.Witness.Records[0]) != (sc.Parallel.Witness == rpc.OperationInsert) {
+		w := other.tries(sc.Parallel.Witness, sc.Changed(r, write.WitnessVersion))
+		if w == nil || sc.Skipped(w, r) != (sc.Parallel.Witness == rpc.OperationInsert) {
 			return write.Cause{}
 		}
 	}
-	return seenCause("a record that is sent when no other call runs is found at once, and of those that are sent in parallel some are lost, also later: calls at the same time overwrite each other's writes (what is read, changed and written whole).")
+	return seenCause("let each write name the rows that it changes, in one statement or transaction; do not read, change and write back what calls share.",
+		"a record that is sent when no other call runs is found at once, and of those that are sent in parallel some are lost, also later: calls at the same time overwrite each other's writes (what is read, changed and written whole).").Of(ofParallel)
 }
 
-// The checks that a write is there with its reply, and that a delete is carried out.
-const ofWrites, ofDeletes = "DUR-001", "SEM-009"
+// The checks that a write is there with its reply, that batches in parallel are stored, and that a delete is carried out.
+const ofWrites, ofParallel, ofDeletes = "DUR-001", "PAR-002", "SEM-009"
 
 // thereAll reports whether all of the records are seen.
 func thereAll(records []*write.Record) func(map[string]write.Observed) bool {
@@ -233,15 +236,20 @@ func (sc *Scenario) whyKeysLost(lost []*write.Record) write.Cause {
 	}
 	for _, other := range others {
 		if how := values.AlikeKeys(exchange.KeyText(lost[0].Key), exchange.KeyText(other.Key)); how != "" {
-			return alikeKeys(how)
+			c := alikeKeys(how)
+			alone, _ := sc.apart().storedAs(sc.operationOf(lost[0]), lost[0])
+			if beside, _ := sc.shows(other); alone.Count == 1 && beside.Count == 1 {
+				c.Rule = ofWrites // both can be there: its batch has dropped it
+			}
+			return c
 		}
 	}
 	return write.Cause{}
 }
 
 // seenCause is one that the calls of the run have left alone.
-func seenCause(format string, args ...any) write.Cause {
-	return write.Cause{Text: fmt.Sprintf(format, args...), Observed: true}
+func seenCause(fix, format string, args ...any) write.Cause {
+	return write.Cause{Text: fmt.Sprintf(format, args...), Fix: fix, Observed: true}
 }
 
 // either are candidates that the calls of the run do not distinguish, with the call that does.
@@ -251,7 +259,7 @@ func either(one, other, call string) write.Cause {
 
 // notAwaited is the cause where a written record exists some time after the reply.
 func notAwaited(after time.Duration, what string) write.Cause {
-	return seenCause("the write is not awaited: %s after the reply %s.", exchange.Round(after), what)
+	return seenCause("await the write, and its commit, before the reply.", "the write is not awaited: %s after the reply %s.", exchange.Round(after), what)
 }
 
 // arrived is the cause where records came late, or each of several processes shows its own.

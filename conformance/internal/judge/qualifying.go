@@ -185,16 +185,6 @@ func (sc *Scenario) leastChangeRefused(p write.Purpose, s write.Set, where *exch
 	}
 }
 
-// refusedForItself reports whether an ordinary change has an error too: then it is not the plan.
-func (sc *Scenario) refusedForItself(p write.Purpose) bool {
-	r := sc.created(sc.Object.Creating())
-	if r == nil {
-		return true
-	}
-	b := sc.tries(p.Operation, sc.Changed(r, 1))
-	return b == nil || b.Reply.IsError()
-}
-
 // leastUnanswered sends a plan without results or an error again, and a fuller one, and judges it.
 func (sc *Scenario) leastUnanswered(p write.Purpose, s write.Set) error {
 	again, err := sc.WriteOne(p.Operation, s.Records[:1], write.Plan{})

@@ -266,6 +266,7 @@ func (sc *Scenario) existOnce() error {
 		case 1:
 			sc.Saw(conformance.SeenStored, 1)
 		case 0:
+			sc.Unmet.Lost = append(sc.Unmet.Lost, e)
 			sc.BrokenAs(write.SymptomMissing, sc.operationOf(e.Record), "one record "+string(e.Record.Key), "it is not there", sc.ReplyFor(e.Record))
 		default:
 			sc.brokenByCopies(e.Record, n)

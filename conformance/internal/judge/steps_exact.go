@@ -141,8 +141,11 @@ func ofOneField(all []write.Difference) {
 		what := values.OfAll(lists.Of(same, func(o write.Difference) values.Pair { return o.Pair }))
 		constant := what.Class == values.Constant || what.Class == values.Dropped
 		vague := slices.Contains([]values.Class{values.Other, values.Retyped, values.Null, values.Dropped}, d.Class)
+		added := func(o write.Difference) bool { return o.Class == values.Added }
 		if what.Class != "" && d.Class != values.Older && (vague || !constant) {
 			all[i].Class, all[i].Actual = what.Class, shownAs(d.Pair, what.How)
+		} else if d.Class == values.Older && string(d.Pair.Sent) == "[]" && slices.ContainsFunc(same, added) {
+			all[i].Class, all[i].Symptom = values.Added, "value of "+d.Field
 		}
 	}
 }

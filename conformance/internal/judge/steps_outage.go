@@ -117,7 +117,7 @@ func (sc *Scenario) stayedUp() error {
 	}
 	sc.blameLargeBatches(outages)
 	sc.Explain(func(symptom string) bool { return symptom == symptomSilent },
-		"what the call took, the only worker, a lock or a connection of a pool, is never given back: give it back on every path, and put a time limit on all that a call waits for.", "",
+		"what the call took, the only worker, a lock or a connection of a pool, is never given back.", "give it back on every path, and put a time limit on all that a call waits for.",
 		!slices.ContainsFunc(outages, func(o *line.Outage) bool { return o.Batches }))
 	return sc.Held()
 }
@@ -233,7 +233,7 @@ func (sc *Scenario) deletesDenied() {
 			fmt.Sprintf("%s, and %d of the %s of the clean-up in all", g.StillSeen(), len(denied), quantity.Count(len(g.Keys), "record")),
 			g.AnswerTo(denied[0]).Reply)
 		f := sc.lastFinding()
-		other := map[bool]string{true: "that update acknowledges absent keys", false: "that other syncs have written the records"}[sc.Readback == nil]
+		other := map[bool]string{true: "that update acknowledges absent keys", false: "that other syncs have written the records (in a thread or process that remembers keys for itself)"}[sc.Readback == nil]
 		f.Cause = wire.EitherCause("the size of the batches (this check deletes less at once)", other, "the request below again, with one of its records,")
 		if len(denied) < len(g.Keys) && !slices.ContainsFunc(denied, func(k journal.Key) bool { return plainKey.MatchString(exchange.KeyText(k.Identifier)) }) {
 			f.Cause = "delete does not find keys with spaces, quotes or other unusual characters as they are stored: they are trimmed, decoded or escaped on the way to the look-up."
@@ -247,8 +247,10 @@ var plainKey = regexp.MustCompile(`^[A-Za-z0-9@._-]+$`)
 // found reports whether a check has found something that may explain what the clean-up sees.
 func (s *statuses) found() bool {
 	for id, status := range s.by.Range {
+		area, _, _ := strings.Cut(id.(string), "-")
+		kept := slices.Contains([]string{"SEM", "PAR", "DUP", "DUR"}, area) // is about how records are kept
 		explains := slices.Contains([]any{conformance.Fail, conformance.Flaky, conformance.HarnessError}, status)
-		if explains || status == conformance.Warn && strings.HasPrefix(id.(string), "SEM-") {
+		if explains || kept && status == conformance.Warn {
 			return true
 		}
 	}

@@ -133,3 +133,9 @@ type Cause struct {
 	Observed bool
 	Rule     string // the check that it is about, where that is another one
 }
+
+// Of is the cause as one about the rule of another check.
+func (c Cause) Of(rule string) Cause {
+	c.Rule = rule
+	return c
+}

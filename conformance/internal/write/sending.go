@@ -333,7 +333,10 @@ func (sc *Scenario) sendsInLanes(s Set) ([]*Batch, error) {
 	running.SetLimit(64)
 	for i, r := range s.Records {
 		running.Go(func() error {
-			lanes[i], errs[i] = sc.RunLane(s.Operation, witness, r)
+			l := &lanes[i]
+			if l.Created, errs[i] = sc.batch(s.Operation, []*Record{r}, Plan{}); errs[i] == nil && l.Created.Succeeded(r) {
+				l.Witness, errs[i] = sc.batch(witness, ForOperation(witness, []*Record{sc.Changed(r, WitnessVersion)}), Plan{})
+			}
 			return nil
 		})
 	}
@@ -347,15 +350,4 @@ func (sc *Scenario) sendsInLanes(s Set) ([]*Batch, error) {
 	sc.KeepBatches(sent...)
 	sc.Parallel.Lanes, sc.Parallel.Witness = lanes, witness
 	return sent, cmp.Or(errs...)
-}
-
-// RunLane creates a record and, where that is acknowledged, witnesses it.
-func (sc *Scenario) RunLane(create, witness string, r *Record) (lane, error) {
-	var l lane
-	var err error
-	if l.Created, err = sc.batch(create, []*Record{r}, Plan{}); err != nil || !l.Created.Succeeded(r) {
-		return l, err
-	}
-	l.Witness, err = sc.batch(witness, ForOperation(witness, []*Record{sc.Changed(r, WitnessVersion)}), Plan{})
-	return l, err
 }

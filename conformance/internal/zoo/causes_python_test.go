@@ -54,6 +54,7 @@ var causesOfPython = map[string]explanation{
 	"Python/insert-fills-blanks":          {right: "fills|empty|blank"},
 	"Python/keys-in-a-cache":              {right: "cache|remember|kept|earlier|delete"},
 	"Python/update-forgets-a-column":      {right: "leaves.*out|left out|forgot|names other fields"},
+	"Python/batches-without-doubles":      {right: "case only are taken for one"},
 	"Python/delete-in-every-object":       {right: "object|table|every"},
 	"Python/string-columns":               {right: "number|leading zero|type"},
 	"Python/numeric-columns":              {right: "float"},

@@ -67,7 +67,7 @@ var goBatches = []Mistake{
 		Finds: []string{"SEM-003"}, Never: []string{"RPC-*", "DAT-*", "SEM-001", "SEM-006"},
 	},
 	{
-		Name: "first-hundred-written", Cause: "from the 101. on", Sentence: "The system behind takes a hundred records; the rest of a larger batch is acknowledged and dropped.",
+		Name: "first-hundred-written", Cause: "the last ", Sentence: "The system behind takes a hundred records; the rest of a larger batch is acknowledged and dropped.",
 		Finds: []string{"SPD-006", "DUR-001"}, Never: []string{"RPC-*", "DAT-*", "RES-002"},
 	},
 	{

@@ -224,6 +224,10 @@ var pythonSQL = []Mistake{
 		Finds: []string{"SEM-004", "SEM-007", "FLD-011", "FLD-014"}, Never: []string{"RPC-*", "SEM-001", "SEM-006", "DUR-001"},
 	},
 	{
+		Name: "batches-without-doubles", Sentence: "Of the records of a batch whose keys are equal in lower case only the first is written.",
+		Finds: []string{"DUR-001"}, Never: []string{"RPC-*", "DAT-*", "SEM-001", "SEM-006", "RES-*"},
+	},
+	{
 		Name: "delete-in-every-object", Sentence: "delete removes the key from the tables of all objects.",
 		Finds: []string{"SEM-018"}, Never: []string{"RPC-*", "DAT-*", "SEM-001", "SEM-006", "SEM-009"}, Setting: Setting{Objects: []string{"person", "visit"}},
 	},

@@ -66,7 +66,13 @@ class Batches:
         with self.store.lock:
             self.store.db.execute("BEGIN")
             try:
+                written = set()
                 for record in records:
+                    key = str(record.get(active)).lower()
+                    if self.wrong("batches-without-doubles") and operation != "delete" and key in written:
+                        results.append(self.answered(active, record))
+                        continue
+                    written.add(key)
                     results.append(self.one(table, operation, active, record))
             except BaseException:
                 self.store.db.execute("ROLLBACK")
