@@ -44,6 +44,7 @@ const (
 	Reformatted Class = "reformatted"
 	Retyped     Class = "other type"
 	Items       Class = "items"
+	EmptyItems  Class = "empty items"
 	Added       Class = "added"
 	// ItemsUnordered: the items are there, in another order or each once.
 	ItemsUnordered Class = "items in another order"
@@ -86,6 +87,7 @@ var causes = map[Class][2]string{
 	Reformatted:    {"the value is read as another type and written again, or in the notation of a locale.", "store the value as it was sent, and give it back in the notation of its type."},
 	Retyped:        {"the value is stored as another type than the declared one, or read back without its type.", "declare the type that is stored, or convert it; a hook gives back the declared type as well."},
 	Items:          {"the list is not kept as a list: joined and split again, or changed item by item.", "store a list, and replace it as a whole."},
+	EmptyItems:     {"items without content are taken out of the list (a filter, or a text that is split again).", "keep every item of a list, also one that is empty."},
 	Added:          {"what is sent is added to what is there, or written over it by position: what was there before is never removed.", "put the value in the place of the old one (SET x = ?); of a list remove the old items first, in the same transaction."},
 	ItemsUnordered: {"the list goes through a set, or is sorted or turned round: its order or its repetitions are lost.", "store a list, with the place of each item."},
 	Overflown:      {"the value overflows a smaller type: a column or a variable has fewer bits than the declared type needs, and nothing refuses what does not fit.", "use a type that holds every value of the declared one, or fail the record."},

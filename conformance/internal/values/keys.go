@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"unicode"
 
 	"golang.org/x/text/unicode/norm"
 
@@ -132,13 +131,10 @@ const special = `?#%&+;/\\'"<>_*[]`
 // AlikeKeys describes the difference of two keys that many systems take for one; "" for others.
 func AlikeKeys(a, b string) string {
 	spaces := func(s string) string { return strings.Join(strings.Fields(s), " ") }
-	wild := func(s string) string { // an underscore matches any character in a pattern
-		return strings.Map(func(r rune) rune {
-			if r == '_' || unicode.IsLetter(r) {
-				return '_'
-			}
-			return r
-		}, s)
+	one, other := []rune(a), []rune(b)
+	wild := len(one) == len(other)
+	for i := 0; wild && i < len(one); i++ { // an underscore matches any character in a pattern
+		wild = one[i] == other[i] || one[i] == '_' || other[i] == '_'
 	}
 	switch {
 	case a == b:
@@ -149,9 +145,11 @@ func AlikeKeys(a, b string) string {
 		return "in spaces only"
 	case Normalise(a) == Normalise(b):
 		return "in their Unicode form only"
+	case strings.Trim(a+b, "0123456789") == "" && strings.TrimLeft(a, "0") == strings.TrimLeft(b, "0"):
+		return "in leading zeros only"
 	case beforeSpecial(a, b) != 0:
 		return "behind a " + string(beforeSpecial(a, b)) + " only"
-	case strings.ContainsRune(a+b, '_') && wild(a) == wild(b):
+	case wild:
 		return "where one has _ only"
 	case asDouble(a) == asDouble(b):
 		return "as texts or long integers, and not as doubles"

@@ -44,7 +44,7 @@ func TestIntegerKeys(t *testing.T) {
 func TestAlikeKeys(t *testing.T) {
 	for _, c := range [][3]string{
 		{"a-Case", "a-case", "in case only"}, {"a b", "a  b", "in spaces only"}, {"end", "end ", "in spaces only"}, {"\u00e9", "e\u0301", "in their Unicode form only"},
-		{"a?x", "a?y", "behind a ? only"}, {"a_b", "axb", "where one has _ only"}, {"a", "b", ""}, {"a", "a", ""}, {"a?x", "b?x", ""},
+		{"a?x", "a?y", "behind a ? only"}, {"a_b", "a-b", "where one has _ only"}, {"a_b", "c_b", ""}, {"0018", "18", "in leading zeros only"}, {"a", "b", ""}, {"a", "a", ""}, {"a?x", "b?x", ""},
 	} {
 		require.Equal(t, c[2], AlikeKeys(c[0], c[1]), c)
 	}

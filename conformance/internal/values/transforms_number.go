@@ -178,7 +178,7 @@ var arrayTransforms = []Transform{
 	onItems("items", ItemsUnordered, "as the keys of an object: each once, numbers first", func(items []string) any {
 		return slices.SortedStableFunc(slices.Values(once(items)), func(a, b string) int { return cmp.Compare(placeOf(a), placeOf(b)) })
 	}, `["x","10","9","x"]`),
-	onItems("items", Items, "without its empty items", func(items []string) any {
+	onItems("items", EmptyItems, "without its empty items", func(items []string) any {
 		return slices.DeleteFunc(slices.Clone(items), func(s string) bool { return s == "" })
 	}, `["","b"]`),
 	onItems("items", Items, "with its first item only", func(items []string) any { return items[:min(1, len(items))] }, `["c","b","a"]`),
