@@ -76,6 +76,7 @@ var following = map[string][]string{
 	"SEM-002": {"skipped value"}, "SEM-003": {"skipped value"}, // an insert that changes an existing record
 	"ERR-006": {lostSymptom},
 	"DUR-002": {"old value", "copies", "still there", "still there after its delete", "refused update of records that are there"}, // a write that comes late
+	"DUR-007": {"refused and there", "still there"},                                                                               // what was refused is written with a later batch
 }
 
 // follows also knows that an object whose name changes is unknown to the next call, and that
@@ -89,6 +90,7 @@ func follows(id, symptom string) bool {
 // have been skipped creates the record that is lost.
 var leaves = map[string][]string{
 	lostSymptom: {"under another identifier"}, "skipped value": {lostSymptom}, "still there": {"still there after its delete"},
+	"old value": {"ignored conflict", "taken back with another record"},
 }
 
 // disturbed are the checks whose failure explains failures in parallel with other calls only.
@@ -159,12 +161,8 @@ func (sched *scheduler) buildsOnKept(c, on *conformance.Check) bool {
 
 // mostUnsteady is the check that speaks for many unsteady ones: one about independent calls, else the first.
 func (sched *scheduler) mostUnsteady() []string {
-	var found []string
-	for _, c := range sched.checks {
-		if r := sched.results[c.ID]; r != nil && r.unsteady && r.Gating {
-			found = append(found, c.ID)
-		}
-	}
+	unsteady := func(c *conformance.Check) bool { r := sched.results[c.ID]; return r != nil && r.unsteady && r.Gating }
+	found := lists.Of(lists.Where(sched.checks, unsteady), func(c *conformance.Check) string { return c.ID })
 	if len(found) <= 3 { // more are one defect, whichever rules they are about
 		return nil
 	}
@@ -269,6 +267,9 @@ func (sched *scheduler) foldLost() {
 		}
 		for _, c := range sched.checks {
 			o := sched.results[c.ID]
+			if to == id && o.is(conformance.Warn, conformance.Flaky) && o.onlyShows(func(s string) bool { return follows(id, s) }) {
+				sched.handOver(c, id)
+			}
 			if !o.is(conformance.Warn) || !o.onlyShows(func(s string) bool { return s == lostSymptom }) || !slices.Contains(r.Symptoms, lostSymptom) ||
 				to != id && o.Findings[0].Cause != sched.results[to].Findings[0].Cause {
 				continue
@@ -289,6 +290,7 @@ func (sched *scheduler) sameLoss(id string, r *Result) (by []string) {
 		i := slices.IndexFunc(sched.checks, func(c *conformance.Check) bool {
 			o := sched.results[c.ID]
 			return o.is(conformance.Fail, conformance.Flaky, conformance.Waived) && !slices.Contains(ofTheRun, c.ID) &&
+				(id != "DUR-007" || !o.unsteady) && // what it finds is steady
 				(slices.Contains(o.Symptoms, symptom) || follows(c.ID, symptom) ||
 					slices.ContainsFunc(leaves[symptom], func(s string) bool { return slices.Contains(o.Symptoms, s) }))
 		})

@@ -80,9 +80,10 @@ func (sc *Scenario) withBoth(n int, id, other rpc.Field) ([]*write.Record, error
 }
 
 const (
-	symptomKept    = "kept identifier"
-	symptomIgnored = "ignored conflict"
-	symptomGone    = "another record gone"
+	symptomKept      = "kept identifier"
+	symptomIgnored   = "ignored conflict"
+	symptomTakenBack = "taken back with another record"
+	symptomGone      = "another record gone"
 )
 
 // onlyActiveChanged looks at the fields that identify nothing: who keeps an identifier
@@ -108,23 +109,29 @@ func (sc *Scenario) onlyActiveChanged() error {
 	}
 	for _, d := range sc.disagreeing {
 		if d.bystander == nil {
-			sc.freeIdentifierTaken(d, seen[exchange.KeyText(d.sent.Key)])
+			sc.freeIdentifierTaken(d, seen)
 		} else if before := sc.Before[d.bystander.Place()]; before.Count > 0 {
-			sc.bystanderKept(d, before, seen[exchange.KeyText(d.bystander.Key)], seen[exchange.KeyText(d.sent.Key)])
+			sc.bystanderKept(d, before, seen)
 		}
 	}
-	for symptom, cause := range map[string]string{
-		symptomKept:    "the update leaves out every identifier, and not the active one alone.",
-		symptomGone:    "a row that has the same value in another unique column is replaced or removed (REPLACE, INSERT OR REPLACE, UPDATE OR REPLACE), or either identifier matches.",
-		symptomIgnored: "a conflict in the other identifier is ignored without a word (INSERT OR IGNORE, ON CONFLICT DO NOTHING, an error that is swallowed).",
+	for symptom, c := range map[string][2]string{
+		symptomKept: {"the update leaves out every identifier, and not the active one alone.", "leave out the active identifier alone, and write the others."},
+		symptomGone: {"a row that has the same value in another unique column is replaced or removed (REPLACE, INSERT OR REPLACE, UPDATE OR REPLACE), or either identifier matches.",
+			"match by the active identifier alone, and refuse the record that collides with another one."},
+		symptomIgnored: {"a conflict in the other identifier is ignored without a word (INSERT OR IGNORE, UPDATE OR IGNORE, ON CONFLICT DO NOTHING, an error that is swallowed).",
+			"refuse the record that collides: name the active column alone in ON CONFLICT, and let every other error fail the record."},
+		symptomTakenBack: {"the refusal of another record takes back the whole batch, and the others are acknowledged all the same.",
+			"let each record have the result of its own write: a savepoint for each, or a failure of all that were taken back."},
+		symptomOldValue: {"a change by this identifier is acknowledged and never made: the statement looks for another identifier, or matches no row and that is not checked.", ""},
 	} {
-		sc.Explain(func(s string) bool { return s == symptom }, cause, "", false)
+		sc.Explain(func(s string) bool { return s == symptom }, c[0], c[1], false)
 	}
 	return sc.Held()
 }
 
 // bystanderKept: the bystander is as it was, and the record that was sent is there if acknowledged.
-func (sc *Scenario) bystanderKept(d disagreeing, before, got, sent write.Observed) {
+func (sc *Scenario) bystanderKept(d disagreeing, before write.Observed, seen map[string]write.Observed) {
+	got, sent := seen[exchange.KeyText(d.bystander.Key)], seen[exchange.KeyText(d.sent.Key)]
 	op, reply, key := sc.operationOf(d.sent), sc.ReplyFor(d.sent), foreign.Clip(string(d.sent.Key), 60)
 	what := fmt.Sprintf("%s as it was, which only %s of %s names", foreign.Clip(string(d.bystander.Key), 60), d.other.APIName, key)
 	if got.Count == 0 {
@@ -136,28 +143,40 @@ func (sc *Scenario) bystanderKept(d disagreeing, before, got, sent write.Observe
 		return
 	}
 	sc.Saw(conformance.SeenStored, 1)
-	b, was := sc.batchWith(d.sent), sc.Before[d.sent.Place()]
-	switch {
-	case b == nil || !b.Succeeded(d.sent):
-	case op == rpc.OperationUpsert && sent.Count == 0:
-		sc.BrokenAs(symptomIgnored, op, fmt.Sprintf("the acknowledged record %s in the destination, or refused: another one has its %s", key, d.other.APIName), "it is not there", reply)
-	case was.Count > 0 && sc.Model.Get(d.sent).Written && len(sc.changedFields(d.sent.Object, was, sent)) == 0:
-		sc.BrokenAs(symptomOldValue, op, "the acknowledged values in "+key, "it is as it was before", reply)
+	actual, symptom := "it is as it was before", symptomIgnored
+	if b := sc.batchWith(d.sent); b != nil && b.Succeeded(d.sent) && op == rpc.OperationUpsert && sent.Count == 0 {
+		actual = "it is not there"
+	} else if !sc.unmade(d, seen) {
+		return
 	}
+	without := func(o disagreeing) bool { return o.bystander == nil && o.sent.ID == d.sent.ID && sc.unmade(o, seen) }
+	if alone := sc.tries(op, d.sent); alone != nil && alone.Refused(d.sent) {
+		symptom = symptomTakenBack
+	} else if slices.ContainsFunc(sc.disagreeing, without) { // nor is a change without a conflict
+		symptom = symptomOldValue
+	}
+	sc.BrokenAs(symptom, op, fmt.Sprintf("the acknowledged values in %s, or a refusal: another record has its %s", key, d.other.APIName), actual, reply)
+}
+
+// unmade reports whether nothing of an acknowledged change of a record was made.
+func (sc *Scenario) unmade(d disagreeing, seen map[string]write.Observed) bool {
+	b, was := sc.batchWith(d.sent), sc.Before[d.sent.Place()]
+	return b != nil && b.Succeeded(d.sent) && sc.Model.Get(d.sent).Written && was.Count > 0 &&
+		len(sc.changedFields(d.sent.Object, was, seen[exchange.KeyText(d.sent.Key)])) == 0
 }
 
 // freeIdentifierTaken: a record that is there may get another identifier that no record has.
-func (sc *Scenario) freeIdentifierTaken(d disagreeing, got write.Observed) {
-	b, e, name := sc.batchWith(d.sent), sc.Model.Get(d.sent), d.other.APIName
+func (sc *Scenario) freeIdentifierTaken(d disagreeing, seen map[string]write.Observed) {
+	b, e, name, got := sc.batchWith(d.sent), sc.Model.Get(d.sent), d.other.APIName, seen[exchange.KeyText(d.sent.Key)]
 	if b == nil || !e.Exists {
 		return
 	}
 	what := fmt.Sprintf("%s with %s %s, which no record has", foreign.Clip(string(d.sent.Key), 60), name, foreign.Clip(string(d.sent.Values[name]), 60))
-	switch was := sc.Before[d.sent.Place()]; {
+	switch {
 	case b.Refused(d.sent):
 		sc.BrokenAs("refused free identifier", b.Operation, what, b.WhyOf(d.sent), b.Reply)
 	case !b.Succeeded(d.sent) || !e.Written || sc.hasIdentifier(d, got):
-	case was.Count > 0 && len(sc.changedFields(sc.Object, was, got)) == 0: // nothing of the change was made
+	case sc.unmade(d, seen):
 		sc.BrokenAs(symptomOldValue, b.Operation, what, "it is "+foreign.Clip(model.OrNull(got.Fields[name]), 60), b.Reply)
 	default:
 		sc.BrokenAs(symptomKept, b.Operation, what, "it is "+foreign.Clip(model.OrNull(got.Fields[name]), 60), b.Reply)
