@@ -223,6 +223,18 @@ func abortedInsert() seams {
 	}
 }
 
+// besideStored: a record that exists takes back the new ones of its batch, which are acknowledged.
+func besideStored() seams {
+	var beside perCall[bool]
+	s := unwritten(func(r *record, _ *store.Row) bool { return beside.get(r.batch.call) })
+	s.batch = func(c *call, b *batch) {
+		stored, _ := b.standings()
+		beside.set(c, b.operation == rpc.OperationInsert && stored > 0)
+	}
+	s.answered = beside.forget
+	return s
+}
+
 // caseTwins gives the lower case of identifiers that differ only by case.
 func (b *batch) caseTwins() map[string]bool {
 	first, twins := map[string]string{}, map[string]bool{}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/internal/matrixtest"
 )
 
@@ -34,4 +35,12 @@ func TestTheLastReadbackFinds(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestALossIsWitnessed: without a read-back, an update shows which acknowledged record is not there.
+func TestALossIsWitnessed(t *testing.T) {
+	t.Parallel()
+	b := inMemory(t, simConfig("SEM-003.4"))
+	b.opts.Objects, b.opts.Select, b.opts.Readback = b.opts.Objects[:1], []string{"SEM-003"}, conformance.HookSpec{}
+	require.Equal(t, []string{"SEM-003"}, tripped(b.judge(t)))
 }

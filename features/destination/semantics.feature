@@ -161,7 +161,7 @@ Feature: Operation semantics
     When the service sends 2 new records with operation "delete"
     Then every batch is processed
 
-  @SEM-012 @must @spec @spec-4.2 @write @readback-decides @records-6 @each-object @evidence-stored
+  @SEM-012 @must @spec @spec-4.2 @write @readback-decides @alone @records-6 @each-object @evidence-stored
   @needs-SEM-009
   Scenario: upsert after delete creates the record again
     A row that comes back to the source must come back to the mirror.

@@ -179,6 +179,9 @@ func (sc *Scenario) whyUnwitnessed() write.Cause {
 	if overlapping(sc.Latest) {
 		return either("calls at the same time overwrite each other's writes", "the write is not made, not committed, or its error swallowed", "the request below, sent when no other call runs,")
 	}
+	if b := sc.batchesOf(sc.Unmet.Unwitnessed[0])[0]; slices.ContainsFunc(b.Records, b.Failed) {
+		return write.Cause{} // its check names what a refusal beside it can do
+	}
 	return either("the write is not made", "not committed, or its error swallowed", "a look into the destination while the request below is sent again")
 }
 

@@ -25,6 +25,7 @@ var causesOfSQLite = map[string]explanation{
 	"Python-SQLite/lists-keep-their-tail":       {right: "tail|shorter|rest of|longer (one|list|array)|items? of the (old|earlier)|keeps? .{0,20}items"},
 	"Python-SQLite/empty-lists-ignored":         {right: "empty (list|array)|\\[\\]"},
 	"Python-SQLite/tags-survive-a-delete":       {right: "old(er)? (tags|values|items)|(before|survive).{0,20}delete|second table|delete.{0,60}(leaves|keeps|remain|not remove)"},
+	"Python-SQLite/row-ids-used-again":          {right: "old(er)? values|(before|survive).{0,20}delete|another table"},
 	"Python-SQLite/row-cache-kept":              {right: "old(er)? values|(before|survive|earlier).{0,30}delete|cache|delete.{0,60}(leaves|keeps|remain|not remove)"},
 	"Python-SQLite/update-sees-deleted-rows":    {right: "deleted (record|row)|soft|marked as deleted|flag"},
 	"Python-SQLite/matched-by-either-key":       {right: "(either|both|other|another|any) (key|identifier)|OR|second identifier"},

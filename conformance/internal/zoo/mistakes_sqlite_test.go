@@ -83,6 +83,10 @@ var sqliteRows = []Mistake{
 		Finds: []string{"SEM-012", "SEM-019", "STA-004", "RES-013"}, Never: []string{"RPC-*", "SEM-001", "SEM-006", "DUR-001"},
 	},
 	{
+		Name: "row-ids-used-again", Sentence: "The second table has the row id of its owner, a delete leaves its rows, and SQLite gives the id to a later record.",
+		Finds: []string{"SEM-012"}, Never: []string{"RPC-*", "SEM-001", "SEM-006", "DUR-001"},
+	},
+	{
 		Name: "row-cache-kept", Sentence: "The last values of each row are kept in memory and merged into the next upsert, also after a delete.",
 		Finds: []string{"SEM-012", "SEM-019", "STA-004", "RES-013"}, Never: []string{"RPC-*", "SEM-001", "SEM-006", "DUR-001"},
 	},

@@ -83,9 +83,16 @@ class Database:
                 shown = {f["field_api_name"]: self.app.shown(f, from_column(self.wrong, f, v)) for f, v in zip(plain, rows[0])}
                 for f in fields:
                     if f["array"]:
-                        shown[f["field_api_name"]] = items(db, name, f["field_api_name"], rows[0][0])
+                        shown[f["field_api_name"]] = items(db, name, f["field_api_name"], owner_of(db, self.wrong, name, key, rows[0][0]))
                 records.append({"identifier": value, "count": len(rows), "fields": shown})
         return {"records": records, "complete": True}
+
+
+def owner_of(db, wrong, name, key, value):
+    """What the rows of a list name: the key of their record."""
+    if wrong("row-ids-used-again"):  # or the number of its row, which SQLite gives to a later one
+        return db.execute(f"SELECT id FROM {name} WHERE {quoted(key)} = ?", [value]).fetchone()[0]
+    return value
 
 
 def items(db, name, column, owner):

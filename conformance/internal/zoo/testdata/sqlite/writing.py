@@ -4,7 +4,7 @@ import contextlib
 import sqlite3
 import threading
 
-from db import quoted
+from db import owner_of, quoted
 from fits import problem
 from values import key_of, to_column
 
@@ -234,7 +234,7 @@ class Writer:
         for n, value in record.items():
             if not fields[n]["array"]:
                 continue
-            table, owner = f"{name}_{n}", record[key]
+            table, owner = f"{name}_{n}", owner_of(db, self.wrong, name, key, record[key])
             if not value and self.wrong("empty-lists-ignored"):
                 continue
             if not self.wrong("lists-keep-their-tail"):
