@@ -38,11 +38,8 @@ func (sc *Scenario) whyOld() write.Cause {
 		return write.Cause{} // the values themselves show it
 	}
 	c := &lostChange{Scenario: sc.apart(), Expected: sc.Model.Get(sc.Unmet.Stale[0].Record)}
-	for _, d := range sc.Unmet.Stale {
-		if d.Record.Place() == c.Record.Place() {
-			c.fields = append(c.fields, d.Field)
-		}
-	}
+	of := lists.Where(sc.Unmet.Stale, func(d write.Difference) bool { return d.Record.Place() == c.Record.Place() })
+	c.fields = lists.Of(of, func(d write.Difference) string { return d.Field })
 	c.before = sc.Before[c.Record.Place()].Fields
 	look := []*write.Record{c.Record}
 	gone := func(s map[string]write.Observed) bool { return len(c.kept(s[exchange.KeyText(c.Record.Key)])) == 0 }
@@ -89,6 +86,9 @@ func (c *lostChange) whyKept(b *write.Batch) write.Cause {
 	switch {
 	case !ok:
 		return either("a change is lost for what an earlier batch of its sync has left", "it is never made", c.Operation+" of one record in a sync of its own (here it was not accepted)")
+	case len(c.kept(got)) == 0 && b != nil && len(b.Records) > 1 && 2*len(c.fields) <= len(c.FieldsThatChange(c.Record)): // the others were changed
+		return either(quantity.List(c.fields)+" of a record is not written, or into another one, where several stand in a batch (an id or a variable that they share)",
+			"what an earlier batch of the same sync has left decides", "the whole batch in a sync of its own")
 	case len(c.kept(got)) == 0 && b != nil && len(b.Records) > 1:
 		return inBulk(b)
 	case len(c.kept(got)) == 0:

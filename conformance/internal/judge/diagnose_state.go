@@ -83,8 +83,8 @@ func ownValue(f rpc.Field, stored string) write.Cause {
 	}
 }
 
-// ofOthers is the cause of changes to records that the batch did not name.
-func (sc *Scenario) ofOthers(records []*write.Record, gone int, seen map[string]write.Observed) write.Cause {
+// ofOthers is the cause of changes to records that the batch did not name; alike are those of keys that are nearly equal.
+func (sc *Scenario) ofOthers(records []*write.Record, gone int, seen map[string]write.Observed, alike []write.Cause) write.Cause {
 	taken, others := 0, 0
 	for _, r := range records {
 		if sc.inLatest(r) {
@@ -103,6 +103,8 @@ func (sc *Scenario) ofOthers(records []*write.Record, gone int, seen map[string]
 			Fix: "compare the column of the active identifier with a bound parameter, and test that another row is not changed."}
 	case gone == others:
 		return write.Cause{Text: "all other records are gone: each run, or each batch, empties the table before it writes.", Fix: "remove only what a delete names."}
+	case len(slices.Compact(alike)) == 1: // all of them in one way
+		return alike[0]
 	}
 	return write.Cause{}
 }
@@ -142,8 +144,19 @@ func (sc *Scenario) whyLeft() write.Cause {
 	case none(seen):
 		return notAwaited(time.Since(from), "the records were gone").Of(ofDeletes)
 	}
-	if c := sc.heldBack(sc.Object.Creating(), left, none); c.Observed || c.Text == "" {
+	switch c := sc.heldBack(sc.Object.Creating(), left, none); {
+	case c.Observed:
 		return c
+	case c.Text == "":
+		for i, r := range []*write.Record{left[0], write.OnlyIdentifier(nil, left[0])} { // each alone
+			if got, ok := sc.storedAs(rpc.OperationDelete, r); !ok || (got.Count > 0) != (i == 0) {
+				return c
+			}
+		}
+		return write.Cause{
+			Text: "a delete whose plan maps its identifier alone removes the record, and one whose plan maps further fields, of which a delete has no values, does not: they decide as well.",
+			Fix:  "delete by the active identifier alone, whatever else the plan maps.", Observed: true,
+		}
 	}
 	return write.Cause{
 		Text: "the records are gone only after other batches were written: the delete is not committed, and stays in an open transaction (or a buffer) that a later call ends.",

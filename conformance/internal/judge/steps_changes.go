@@ -113,15 +113,16 @@ func (sc *Scenario) unchanged(what string) error {
 		return err
 	}
 	gone := 0
+	var alike []write.Cause // of the records that were reached
 	for _, r := range records {
 		if sc.keptAsItWas(r, seen, exempt) {
 			sc.Saw(conformance.SeenKept, 1)
-		} else if seen[exchange.KeyText(r.Key)].Count == 0 {
+		} else if alike = append(alike, sc.whyKeysLost([]*write.Record{r})); seen[exchange.KeyText(r.Key)].Count == 0 {
 			gone++
 		}
 	}
 	if exempt {
-		sc.because(0, sc.ofOthers(records, gone, seen))
+		sc.because(0, sc.ofOthers(records, gone, seen, alike))
 	}
 	if found := sc.All(); gone > 1 && len(found) > 0 {
 		found[0].Actual += fmt.Sprintf("; %d of %s that were there are missing", gone, quantity.Count(len(records), "record"))

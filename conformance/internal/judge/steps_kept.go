@@ -45,7 +45,8 @@ func (sc *Scenario) updatesSkipped() error {
 		return nil
 	}
 	for b, r := range write.Each(sc.Latest) {
-		if b.Operation != rpc.OperationUpdate || !b.Succeeded(r) || sc.Skipped(b, r) {
+		skipped := func(o *write.Record) bool { return sc.Skipped(b, o) } // one beside it: this is about statuses
+		if b.Operation != rpc.OperationUpdate || !b.Succeeded(r) || slices.ContainsFunc(b.Records, skipped) {
 			continue
 		}
 		seen, err := sc.Observe([]*write.Record{r})
@@ -210,6 +211,10 @@ func inWords(c model.Contradiction, last model.Named) wording {
 	switch {
 	case c.Field != "":
 		w = ofFields[c.Kind]
+	case c.Kind == model.Returned && c.Before == nil && last.Operation == rpc.OperationDelete:
+		w.actual, w.symptom = "it is there", symptomLeft
+		w.why = wire.EitherCause("its delete was not carried out (an error that is swallowed, such as that of a locked database)",
+			"it was written again later (a mark that is taken away, a cache)", "a look into the destination right after the delete")
 	case c.Kind == model.Lost && c.Before != nil && c.Before.Count > 0:
 		w.actual, w.why = "it is not there, though a read-back after that batch has shown it: a batch that did not name it has removed it", reached
 	}

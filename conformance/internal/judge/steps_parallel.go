@@ -192,7 +192,7 @@ func (sc *Scenario) strangeValue(parts [][]*write.Record, i int, got write.Obser
 			return !sc.fieldDiffers(write.AsSent(p[i]), name, got)
 		})
 		if !sent {
-			return "value of " + name
+			return map[bool]string{true: "no "}[model.OrNull(got.Fields[name]) == "null"] + "value of " + name
 		}
 	}
 	return ""

@@ -13,6 +13,7 @@ import (
 	"github.com/destkit/destkit/conformance/internal/write"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
@@ -159,7 +160,7 @@ func (sc *Scenario) statusesInPlace() error {
 // oneSkipConvention looks at updates of absent records and at repeated inserts.
 func (sc *Scenario) oneSkipConvention() error {
 	first := map[string]string{}
-	inserted, skips, accepted := map[model.Place]bool{}, 0, false
+	inserted, refused, skips, accepted := map[model.Place]bool{}, map[model.Place]bool{}, 0, false
 	for b, r := range write.Each(sc.Batches) {
 		accepted = accepted || b.Succeeded(r)
 		skip := b.Operation == rpc.OperationUpdate || b.Operation == rpc.OperationInsert && inserted[r.Place()]
@@ -168,14 +169,16 @@ func (sc *Scenario) oneSkipConvention() error {
 			continue
 		}
 		skips++
-		class := write.SkipClass(b.ResultsOf(r)[0])
+		class, later := write.SkipClass(b.ResultsOf(r)[0]), refused[r.Place()] && b.Succeeded(r) // DUR-007 may find it, too
+		refused[r.Place()] = refused[r.Place()] || b.Failed(r)
 		switch want := cmp.Or(sc.Opts.SkipConvention, first[b.Operation]); want {
 		case "":
 			first[b.Operation] = class
 			sc.Note("%s reports a skip as %s", b.Operation, class)
 		case class:
 		default:
-			sc.BrokenFor(b.Operation, fmt.Sprintf("every skip of %s as %s", b.Operation, want), fmt.Sprintf("%s is reported as %s: %s", r.Key, class, b.WhyOf(r)), b.Reply)
+			sc.BrokenAs(map[bool]string{true: "refused and there"}[later], b.Operation,
+				fmt.Sprintf("every skip of %s as %s", b.Operation, want), fmt.Sprintf("%s is reported as %s: %s", r.Key, class, b.WhyOf(r)), b.Reply)
 		}
 	}
 	if skips == 0 {
@@ -235,7 +238,13 @@ func (sc *Scenario) sameInParallel() error {
 			if strings.Contains(is, write.Unclear) {
 				symptom = rules.SymptomNoResult
 			}
-			sc.BrokenAs(symptom, b.Operation, was+", as when it runs alone", is+": "+b.Reply.Short(), b.Reply)
+			c := write.Cause{}
+			if !b.Answered() && !b.Reply.InPlace() {
+				c.Text = "calls at the same time are refused (" + foreign.Clip(cmp.Or(b.Reply.ErrorText(), b.Reply.Short()), 120) +
+					"): they wait for an open transaction or a lock, or share a connection."
+				c.Fix = "give each call a connection and a transaction of its own, end the transaction on every path, and wait for a lock."
+			}
+			sc.brokenBy(c, symptom, b.Operation, was+", as when it runs alone", is+": "+b.Reply.Short(), b.Reply)
 		}
 	}
 	return sc.Held()
@@ -270,7 +279,8 @@ func (sc *Scenario) noneRefusedNextToOld() error {
 	}
 	for b, r := range write.Each(sc.Latest) {
 		if !write.Holds(old, r) && b.Failed(r) {
-			sc.BrokenAs("refused next to existing records", b.Operation,
+			there := lists.Where(b.Records, func(o *write.Record) bool { return write.Holds(old, o) })
+			sc.brokenBy(b.Misplaced(there), "refused next to existing records", b.Operation,
 				foreign.Clip(string(r.Key), 60)+" taken, which is new, next to records that exist", b.WhyOf(r), b.Reply)
 		}
 	}

@@ -17,17 +17,22 @@ func (b *Batch) Misplaced(bad []*Record) Cause {
 	sorted := slices.SortedStableFunc(slices.Values(b.Records), func(x, y *Record) int {
 		return cmp.Compare(exchange.KeyText(x.Key), exchange.KeyText(y.Key))
 	})
-	failures := 0
+	failures, inOrder := 0, true
 	for i, r := range sorted {
-		if b.Failed(b.Records[i]) != slices.Contains(bad, r) {
-			return Cause{}
-		}
+		inOrder = inOrder && b.Failed(b.Records[i]) == slices.Contains(bad, r)
 		if b.Failed(b.Records[i]) {
 			failures++
 		}
 	}
-	if failures == 0 || failures == len(b.Records) {
+	some := slices.ContainsFunc(bad, b.Succeeded) && slices.ContainsFunc(bad, b.Failed)
+	switch {
+	case failures == 0 || failures == len(b.Records) || !inOrder && (failures != len(bad) || !some):
 		return Cause{}
+	case !inOrder:
+		return Cause{
+			Text: "there are as many failures as records that must fail, and not all stand at these: results are put together with another list than that of the records, or in another order.",
+			Fix:  "build the result where the record is written.",
+		}
 	}
 	return Cause{
 		Text: "the failures stand where the bad records are when the batch is sorted by its identifiers: the records were put into another order, and the results are matched by position.",

@@ -123,7 +123,8 @@ func everySecond(_ *Scenario, r *Record) *Record {
 	return r.keep(func(f rpc.Field) bool { return f.Required || mapped[f.APIName] })
 }
 
-func onlyIdentifier(_ *Scenario, r *Record) *Record {
+// OnlyIdentifier leaves what names the record.
+func OnlyIdentifier(_ *Scenario, r *Record) *Record {
 	return r.keep(func(rpc.Field) bool { return false })
 }
 

@@ -52,7 +52,7 @@ var manners = map[string]Sending{
 	"mapping a new field":                       {Reshape: func(sc *Scenario, r *Record) *Record { return r.With(sc.NewFieldName(), values.Quote("new")) }},
 	"mapping only what is required":             {Reshape: OnlyRequired},
 	"mapping every second field":                {Reshape: everySecond},
-	"mapping only the identifier":               {Reshape: onlyIdentifier, Alone: true},
+	"mapping only the identifier":               {Reshape: OnlyIdentifier, Alone: true},
 	"mapping one field beyond what is required": {Reshape: oneBeyond},
 	"mapping fewer fields":                      {Reshape: fewerFields},
 	"with null in every optional field":         {Every: true, Reshape: NullRest},
