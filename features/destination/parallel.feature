@@ -29,12 +29,13 @@ Feature: Parallel calls
     Then every record has a result
     And every acknowledged record is in the destination
 
-  @PAR-003 @should @spec @spec-4.2.3 @spec-4.2.5 @write @readback-required @alone @records-32 @each-object @evidence-stored
+  @PAR-003 @should @spec @spec-4.2.3 @spec-4.2.5 @write @readback-required @alone @records-56 @each-object @evidence-stored
   @needs-PAR-002 @needs-SEM-007 @needs-SEM-008 @needs-FLD-011 @needs-DAT-010 @needs-FLD-014
   Scenario: Parallel upserts of one key leave one whole record
-    Retries can overlap with the batch that they repeat.
-    Cause: the check and the write are two steps.
-    Fix: write in one statement with a unique key.
+    Retries can overlap with the batch that they repeat, and two syncs can write other fields of
+    one record at the same time.
+    Cause: the check and the write are two steps, or a record is read, changed and written back whole.
+    Fix: write only the mapped fields, in one statement with a unique key.
     Good: (a1 and a2 at once) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","zip":"1"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then read-back {"records":[{"identifier":"a@x.io","count":1,"fields":{"zip":"2"}}],"complete":true}
     Bad: (a1 and a2 at once) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","zip":"1"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then read-back {"records":[{"identifier":"a@x.io","count":2,"fields":{"zip":"1"}}],"complete":true}
 
@@ -42,6 +43,8 @@ Feature: Parallel calls
     When the service sends 3 new records with operation "upsert", 8 times in parallel with other values
     Then every acknowledged record exists once
     And every record has the values of one batch
+    When the service sends the same records with operation "upsert", 8 times in parallel with another field each
+    Then every field that one of the batches wrote is stored
 
   @PAR-004 @should @policy @spec-4.2.3 @load @alone @acquit @evidence-responses
   @needs-RPC-006

@@ -181,7 +181,7 @@ Feature: Record results
   Scenario: A plan that maps only what it must works
     A sync of identifiers alone is legal, for example to fill a list. Where fields are required,
     the least plan maps those too.
-    Cause: the statement has an empty SET clause.
+    Cause: the statement has an empty SET clause, or a change is checked as if it were a new record.
     Fix: treat such a record as present without changes.
     Good: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}
     Bad: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","error":{"code":-32603,"message":"syntax error near WHERE"}}
@@ -219,8 +219,8 @@ Feature: Record results
     When the service sends 2 new records with any operation, each twice
     Then every batch is processed
 
-  @RES-016 @should @policy @spec-4.2 @write @readback-decides @records-4 @each-object @evidence-stored
-  @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-SEM-006 @needs-SEM-001 @needs-DAT-001 @needs-FLD-011 @needs-DAT-010
+  @RES-016 @should @policy @spec-4.2 @write @readback-decides @records-12 @each-object @evidence-stored
+  @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-OPS-007 @needs-SEM-006 @needs-SEM-001 @needs-DAT-001 @needs-FLD-011 @needs-DAT-010
   Scenario: The order of members does not matter
     JSON objects have no order. Values that land by position end up in the wrong field, and
     results are told by a value that is no identifier.
@@ -230,7 +230,12 @@ Feature: Record results
     Bad: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"zip":"1","city":"Ulm","email":"a@x.io"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then read-back {"records":[{"identifier":"a@x.io","count":1,"fields":{"city":"1","zip":"Ulm"}}],"complete":true}
 
     Given an object that can create records
-    When the service sends 3 new records with the creating operation, with members in reverse order
+    When the service sends 4 new records with the creating operation
+    And the service sends the same records with other values with every changing operation, with members in different orders
+    Then every record has a result
+    And every record is acknowledged
+    And every acknowledged record is stored exactly
+    When the service sends 3 new records with the creating operation, with members in different orders
     Then every record has a result
     And every acknowledged record is stored exactly
 

@@ -117,10 +117,7 @@ func (sc *Scenario) mostFields() error {
 // What the service does with several objects.
 
 func (sc *Scenario) plansOthers() error {
-	var calls []line.Request
-	for _, o := range sc.otherObjects(sc.Object) {
-		calls = append(calls, objectCalls(o)...)
-	}
+	calls := slices.Concat(lists.Of(sc.otherObjects(sc.Object), objectCalls)...)
 	if len(calls) == 0 {
 		return line.NotApplicable("the endpoint lists one object only")
 	}
@@ -196,11 +193,8 @@ var twinSentences = sentences{
 func (sc *Scenario) createsTwins() error {
 	sent := sc.ofSets()
 	for _, o := range sc.Named() {
-		if o.APIName == sc.Object.APIName || o.Creating() == "" {
-			continue
-		}
 		for _, id := range o.Identifiers() {
-			if id.Type != sent[0].ID.Type {
+			if o.APIName == sc.Object.APIName || o.Creating() == "" || id.Type != sent[0].ID.Type {
 				continue
 			}
 			if err := sc.createsTwinsIn(o, id, sent); err != nil || len(sc.twins) > 0 {

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -25,6 +26,7 @@ import (
 var parallelSentences = sentences{
 	`^every witness sees its record$`:                                          (*Scenario).WitnessesSee,
 	`^every record has the values of one batch$`:                               (*Scenario).valuesOfOneBatch,
+	`^every field that one of the batches wrote is stored$`:                    (*Scenario).fieldsStored,
 	`^it is noted which values are stored$`:                                    (*Scenario).notesStored,
 	`^the latency in parallel stays within three times that of a single call$`: (*Scenario).latencyHolds,
 }
@@ -58,11 +60,7 @@ func (sc *Scenario) callsInParallel(method, count string) error {
 		return noObjectListed
 	}
 	times, _ := strconv.Atoi(count) // digits
-	calls := make([]line.Request, times)
-	for i := range calls {
-		calls[i] = objects[i%len(objects)]
-	}
-	return sc.sendAtOnce(calls)
+	return sc.sendAtOnce(slices.Repeat(objects, times/len(objects)+1)[:times])
 }
 
 // callsAsDeclared sends calls as batches are declared, and keeps the fastest of three rounds: the rest is noise.
@@ -157,6 +155,9 @@ func (sc *Scenario) valuesOfOneBatch() error {
 			accepted[r.Place()] = true
 		}
 	}
+	if i := slices.IndexFunc(sc.Latest, func(b *write.Batch) bool { return b.Reply.IsError() }); i >= 0 {
+		sc.Note("of batches that name the same records at the same time some have errors, and must be repeated: %s", sc.Latest[i].Reply.Short())
+	}
 	if !several {
 		return sc.noneAccepted() // one batch alone shows nothing of several
 	}
@@ -198,16 +199,28 @@ func (sc *Scenario) strangeValue(parts [][]*write.Record, i int, got write.Obser
 	return ""
 }
 
+// fieldsStored: of parallel batches that write other fields of a record, none takes back what another one wrote.
+func (sc *Scenario) fieldsStored() error {
+	seen, err := sc.Observe(sc.ofSets())
+	for b, r := range write.Each(sc.Latest) {
+		for _, d := range sc.same([]*write.Expected{write.AsSent(r)}, seen) {
+			if b.Succeeded(r) {
+				sc.BrokenAs("lost update", b.Operation, d.Expected+" by a parallel batch of this field alone", d.Actual, b.Reply)
+			}
+		}
+	}
+	return cmp.Or(err, sc.Held())
+}
+
 func (sc *Scenario) notesStored() error {
 	seen, err := sc.Observe(write.RecordsOf(sc.expectations(exists)))
 	if err != nil {
 		return err
 	}
-	first := sc.History[0].Records[0]
+	first, what := sc.History[0].Records[0], "leaves the newer values"
 	if sc.isStored(first, seen[exchange.KeyText(first.Key)]) {
-		sc.Note("an older batch that is sent again after a newer one wins: the last arrival counts")
-	} else {
-		sc.Note("an older batch that is sent again after a newer one leaves the newer values")
+		what = "wins: the last arrival counts"
 	}
+	sc.Note("an older batch that is sent again after a newer one %s", what)
 	return nil
 }

@@ -233,24 +233,21 @@ func (sc *Scenario) BatchParams(operation string, records []*Record, mapped []rp
 	if mapped == nil {
 		mapped = mappedFields(records)
 	}
-	return sc.params(operation, records[0], mapped, mapped, records)
+	return sc.params(operation, records[0], mapped, records, mapped)
 }
 
 // EmptyBatch are the params of a batch without records; nil where the object accepts no operation.
 func (sc *Scenario) EmptyBatch(o *Object) []byte {
 	id, err := o.Identifier()
 	if operations := o.Writing(); err == nil && len(operations) > 0 {
-		return sc.params(operations[0], &Record{Object: o, ID: id}, []rpc.Field{id}, nil, nil)
+		return sc.params(operations[0], &Record{Object: o, ID: id}, []rpc.Field{id}, nil)
 	}
 	return nil
 }
 
-// params writes the plan of a record like first in the published key order, and these members of records: of a
-// delete the identifier only, since no endpoint may need more.
-func (sc *Scenario) params(operation string, first *Record, mapped, members []rpc.Field, records []*Record) []byte {
-	if operation == rpc.OperationDelete {
-		members = lists.Where(members, func(f rpc.Field) bool { return f.APIName == first.ID.APIName })
-	}
+// params writes the plan of a record like first in the published key order, and the members of records in these orders
+// by turns: of a delete the identifier only, since no endpoint may need more.
+func (sc *Scenario) params(operation string, first *Record, mapped []rpc.Field, records []*Record, orders ...[]rpc.Field) []byte {
 	var out bytes.Buffer
 	follows := func(n int) {
 		if n > 0 {
@@ -270,8 +267,8 @@ func (sc *Scenario) params(operation string, first *Record, mapped, members []rp
 		follows(i)
 		out.WriteByte('{')
 		n := 0
-		for _, f := range members {
-			if raw, ok := r.Values[f.APIName]; ok {
+		for _, f := range orders[i%len(orders)] {
+			if raw, ok := r.Values[f.APIName]; ok && (operation != rpc.OperationDelete || f.APIName == first.ID.APIName) {
 				follows(n)
 				fmt.Fprintf(&out, "%s:%s", values.Quote(f.APIName), raw)
 				n++

@@ -198,10 +198,10 @@ func withoutOtherIdentifiers(sc *Scenario, r *Record) *Record {
 	return r
 }
 
-// withRealKey gives the record the values of its true identifiers as well.
-func withRealKey(sc *Scenario, r *Record) *Record {
+// WithIdentifiers gives the record the values of its true identifiers as well.
+func WithIdentifiers(sc *Scenario, r *Record) *Record {
 	for _, f := range r.Object.Identifiers() {
-		if _, ok := r.Values[f.APIName]; ok {
+		if _, ok := r.Values[f.APIName]; ok || !f.Createable {
 			continue
 		}
 		if key, err := sc.Key(r.Object, f); err == nil {

@@ -66,9 +66,10 @@ var manners = map[string]Sending{
 	"in bodies of 0.2, 1 and 4 MB":                       {through: (*Scenario).sendsLarge},
 	"at the declared rate":                               {through: (*Scenario).sendsAtRate},
 	"cutting the reply":                                  {through: (*Scenario).sendAndCut},
-	"8 times in parallel with other values":              {through: (*Scenario).sendCopies},
+	"8 times in parallel with other values":              {through: func(sc *Scenario, s Set) ([]*Batch, error) { return sc.sendCopies(s, false) }},
+	"8 times in parallel with another field each":        {through: func(sc *Scenario, s Set) ([]*Batch, error) { return sc.sendCopies(s, true) }},
 	"4 times in parallel":                                {through: (*Scenario).sendRounds},
-	"with members in reverse order":                      {plan: reversedPlan},
+	"with members in different orders":                   {plan: reversedPlan},
 	"without their identifier":                           {plan: withoutKeyPlan},
 	"without credentials":                                {plan: func(*Scenario, Set) Plan { return Plan{Header: http.Header{"Authorization": nil}} }},
 	"on a fresh connection":                              {plan: func(*Scenario, Set) Plan { return Plan{Fresh: true} }},
@@ -77,7 +78,7 @@ var manners = map[string]Sending{
 	"by each identifier":                                 {},
 	"by the integer identifier":                          {},
 	"by the second identifier":                           {Reshape: withoutOtherIdentifiers},
-	"by a field that is no identifier":                   {Reshape: withRealKey},
+	"by a field that is no identifier":                   {Reshape: WithIdentifiers},
 }
 
 // Manner reads the words behind the operation of a step.
@@ -116,12 +117,12 @@ func (sc *Scenario) Manner(words string) (*Sending, error) {
 	return &m, nil
 }
 
-// reversedPlan sends schema and records in different orders of members.
+// reversedPlan sends the schema in reverse order, and the members of every second record.
 func reversedPlan(sc *Scenario, s Set) Plan {
 	mapped := mappedFields(s.Records)
 	back := slices.Clone(mapped)
 	slices.Reverse(back)
-	return Plan{Params: sc.params(s.Operation, s.Records[0], mapped, back, s.Records)}
+	return Plan{Params: sc.params(s.Operation, s.Records[0], back, s.Records, mapped, back)}
 }
 
 // NewFieldName is the field that OBJ-005 creates on write.
@@ -138,7 +139,7 @@ func withoutKeyPlan(sc *Scenario, s Set) Plan {
 			delete(keyless[i].Values, r.ID.APIName)
 		}
 	}
-	return Plan{Params: sc.params(s.Operation, first, mapped, mapped, keyless), Odd: true}
+	return Plan{Params: sc.params(s.Operation, first, mapped, keyless, mapped), Odd: true}
 }
 
 // send sends one set.
@@ -185,7 +186,7 @@ func (sc *Scenario) writeAtOnce(parts []Set) ([]*Batch, error) {
 	}
 	wg.Wait()
 	sc.KeepBatches(out...)
-	return slices.DeleteFunc(out, func(b *Batch) bool { return b == nil }), cmp.Or(errs...)
+	return lists.Where(out, func(b *Batch) bool { return b != nil }), cmp.Or(errs...)
 }
 
 // sendAndCut closes the connection in the middle of the reply: the fate of the records is unknown.
@@ -201,20 +202,31 @@ func (sc *Scenario) sendAndCut(s Set) ([]*Batch, error) {
 	return nil, nil
 }
 
-// sendCopies sends the same keys in parallel, each batch with different values.
-func (sc *Scenario) sendCopies(s Set) ([]*Batch, error) {
+// sendCopies sends the same keys in 8 parallel batches: each with other values or, split, with another field. Every second
+// batch names the keys backwards, which shows locks that wait for each other.
+func (sc *Scenario) sendCopies(s Set, split bool) ([]*Batch, error) {
 	if err := sc.NeedsSecondConnection(); err != nil {
 		return nil, err
 	}
+	names := lists.Where(s.Records[0].optional(), func(name string) bool { // values that show of which record and field they are
+		f := sc.Object.FieldOrNew(name)
+		return !f.Array && (f.Type == rpc.TypeString || f.Type == rpc.TypeInteger)
+	})
 	sc.Parallel.Copies = make([][]*Record, 8)
 	var parts [][]*Record
 	for i := range sc.Parallel.Copies {
+		version, of := i+1, names
+		if split {
+			version, of = len(sc.Parallel.Copies)+1, names[min(i, len(names)):min(i+1, len(names))]
+		}
 		sc.Parallel.Copies[i] = lists.Of(s.Records, func(r *Record) *Record {
-			return sc.Changed(r, i+1).keep(func(f rpc.Field) bool { // values that show of which record and field they are
-				return f.Required || !f.Array && (f.Type == rpc.TypeString || f.Type == rpc.TypeInteger)
-			})
+			return sc.Changed(r, version).keep(func(f rpc.Field) bool { return f.Required || slices.Contains(of, f.APIName) })
 		})
-		parts = slices.AppendSeq(parts, slices.Chunk(sc.Parallel.Copies[i], sc.LargestBatch()))
+		records := slices.Clone(sc.Parallel.Copies[i])
+		if i%2 == 1 {
+			slices.Reverse(records)
+		}
+		parts = slices.AppendSeq(parts, slices.Chunk(records, sc.LargestBatch()))
 	}
 	return sc.writeAtOnce(setsOf(s.Operation, parts))
 }
@@ -341,12 +353,7 @@ func (sc *Scenario) sendsInLanes(s Set) ([]*Batch, error) {
 		})
 	}
 	_ = running.Wait() // each lane has its error
-	var sent []*Batch
-	for _, l := range lanes {
-		if l.Created != nil {
-			sent = append(sent, l.Created)
-		}
-	}
+	sent := lists.Where(lists.Of(lanes, func(l lane) *Batch { return l.Created }), func(b *Batch) bool { return b != nil })
 	sc.KeepBatches(sent...)
 	sc.Parallel.Lanes, sc.Parallel.Witness = lanes, witness
 	return sent, cmp.Or(errs...)
