@@ -68,8 +68,7 @@ func (sc *Scenario) sendsAfter(prepare, due []write.Set, before, m *write.Sendin
 
 // sendsOne sends records with one operation.
 func (sc *Scenario) sendsOne(operation string, records []*write.Record, m *write.Sending) error {
-	sc.Sets = []write.Set{{Operation: operation, Records: records}}
-	return sc.SendSets(m)
+	return sc.sendsAfter(nil, []write.Set{{Operation: operation, Records: records}}, nil, m)
 }
 
 // refusedAmongOthers adds a finding where the first record that was refused next to others is taken alone.
@@ -156,13 +155,9 @@ func (sc *Scenario) leastPlanWorks() error {
 		case p.Existing:
 			sc.leastChangeRefused(p, s, where, refusal, no)
 		default:
-			b, err := sc.fuller(p.Operation)
-			if err != nil {
-				return err
-			}
-			if b.Succeeded(b.Records[0]) { // else it is not the plan: OPS-007 judges that
+			if r := sc.created(p.Operation); r != nil { // else it is not the plan: OPS-007 judges that
 				sc.BrokenAs("refused plan", s.Operation, p.String()+" accepted also where only the identifier and what is required are mapped",
-					fmt.Sprintf("%s refused (%s), and a record with more fields was accepted", allRecords(no), foreign.Clip(refusal, 300)), where, b.Reply)
+					fmt.Sprintf("%s refused (%s), and a record with more fields was accepted", allRecords(no), foreign.Clip(refusal, 300)), where, sc.ReplyFor(r))
 			}
 		}
 	}
@@ -174,15 +169,33 @@ const leastMapped = ", also where nothing but the identifier and what is require
 // leastChangeRefused judges the refusal of n records that are there.
 func (sc *Scenario) leastChangeRefused(p write.Purpose, s write.Set, where *exchange.Reply, refusal string, n int) {
 	cause, known := causes.Of(causes.Message{Text: refusal, Status: where.Status, Method: where.Method})
+	r := sc.changedFully(p)
 	switch {
-	case where.IsError() && !sc.refusedForItself(p):
+	case where.IsError() && r != nil:
 		sc.BrokenAs(where.Symptom(), s.Operation, p.String()+" answered record by record"+leastMapped, where.Short(), where)
 	case known && cause.Name == causes.EmptyPart:
 		sc.BrokenAs("empty statement", s.Operation, p.String()+" accepted, or refused with a reason"+leastMapped, allRecords(n)+" refused: "+foreign.Clip(refusal, 200), where)
 		sc.Explain(func(s string) bool { return s == "empty statement" }, cause.Text, cause.Fix, false)
 	case sc.ChangesNothing(s):
 		sc.Note("%s that maps nothing to change is refused: %s", p, foreign.Clip(refusal, 200))
+	case r != nil:
+		// With the values that the record has, neither a new value nor one that it does not go with is the reason.
+		if b := sc.tries(p.Operation, write.OnlyRequired(nil, r)); b != nil && b.Refused(b.Records[0]) {
+			sc.brokenBy(write.Cause{
+				Text: "a change demands fields that its plan does not map: the record of the batch is checked as if it were a new one, and not together with what is stored.",
+				Fix:  "write the mapped fields alone, and check them together with what is stored.",
+			}, "refused plan", s.Operation, p.String()+" accepted"+leastMapped, fmt.Sprintf("%s refused (%s), and one with more fields is accepted", allRecords(n), foreign.Clip(refusal, 300)), where, b.Reply)
+		}
 	}
+}
+
+// changedFully is a record that is there and took a change of all ordinary fields; nil where that is refused as well.
+func (sc *Scenario) changedFully(p write.Purpose) *write.Record {
+	r := sc.created(sc.Object.Creating())
+	if r == nil || !sc.sends(p.Operation, sc.Changed(r, 1)) {
+		return nil
+	}
+	return sc.Changed(r, 1)
 }
 
 // leastUnanswered sends a plan without results or an error again, and a fuller one, and judges it.
