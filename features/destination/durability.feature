@@ -102,12 +102,12 @@ Feature: Persistence and repeats
     And the service sends 2 new records with the creating operation
     Then every acknowledged record of the run is as it was acknowledged
 
-  @DUR-007 @must @spec @spec-4.2.2 @write @readback-required @last @records-14 @each-object @evidence-absent
+  @DUR-007 @must @spec @spec-4.2.2 @write @readback-required @last @records-34 @each-object @evidence-absent
   @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-RES-008 @needs-RES-009 @needs-SEM-005
   Scenario: What was refused does not appear later
     The service counts a failed record as failed, and shows it to the user. One that is written
     all the same, with the next batch, is a record that no sync knows of.
-    Cause: a batch is kept in a list or a transaction that is not rolled back, and the next batch writes it.
+    Cause: a batch is kept in a list or a transaction that is not rolled back, and the next batch writes it; or values are written one by one, before the last one is checked.
     Fix: drop what was refused, and end the transaction of each call.
     Good: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","zip":"1"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":false}]}}, then other batches, then read-back {"records":[],"complete":true}
     Bad: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","zip":"1"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":false}]}}, then other batches, then read-back {"records":[{"identifier":"a@x.io","count":1,"fields":{"zip":"1"}}],"complete":true}
@@ -116,6 +116,10 @@ Feature: Persistence and repeats
     When the service sends 3 good records and 1 bad record with the creating operation, if one is known
     And the service sends 2 new records with the creating operation
     Then no refused record of the run is there
+    When the service changes 3 good records and 2 bad records with operation "upsert" if there is one, if one is known
+    Then every skipped or refused record is unchanged by the last batch
+    When the service changes 3 good records and 2 bad records with operation "update" if there is one, if one is known
+    Then every skipped or refused record is unchanged by the last batch
 
   @DUR-008 @must @spec @spec-4.2 @write @readback-required @last @records-6 @each-object @evidence-deleted
   @needs-SEM-009

@@ -86,11 +86,14 @@ func (sc *Scenario) differs(e *write.Expected, seen map[string]write.Observed) b
 	})
 }
 
+// leftAlone are records that were there: what insert names, and what was refused.
+const leftAlone = "every skipped or refused record"
+
 // unchanged compares with what was there before the last batch. "everything else" leaves out the fields that it named,
 // "every other record" the records: which fields of them change is for RES-014.
 func (sc *Scenario) unchanged(what string) error {
-	exempt := what != "every record"
-	if !exempt {
+	exempt := what != "every record" && what != leftAlone
+	if what == "every record" {
 		if err := sc.unanswered(); err != nil {
 			return err
 		}
@@ -101,9 +104,13 @@ func (sc *Scenario) unchanged(what string) error {
 	var records []*write.Record
 	for _, e := range sc.Model.All() {
 		named := what == "every other record" && sc.inLatest(e.Record) || exempt && e.Operation == rpc.OperationDelete
-		if sc.Before[e.Record.Place()].Count > 0 && !named {
+		taken := what == leftAlone && (!e.Known || !e.Refused && e.Operation != rpc.OperationInsert)
+		if sc.Before[e.Record.Place()].Count > 0 && !named && !taken {
 			records = append(records, e.Record)
 		}
+	}
+	if len(records) == 0 && what == leftAlone {
+		return sc.Held()
 	}
 	if len(records) == 0 {
 		return engine.Inconclusive("fixtures", "no record was there before the last batch, so that none could be changed by it")
@@ -133,9 +140,10 @@ func (sc *Scenario) unchanged(what string) error {
 // keptAsItWas reports whether a record is as it was; exempt leaves out what the last batch named.
 func (sc *Scenario) keptAsItWas(r *write.Record, seen map[string]write.Observed, exempt bool) bool {
 	var last *write.Record
+	by := sc.LastBatch()
 	for b, o := range write.Each(sc.Latest) {
 		if o.Place() == r.Place() {
-			if last = o; exempt && b.Operation == rpc.OperationDelete {
+			if last, by = o, b; exempt && b.Operation == rpc.OperationDelete {
 				return false
 			}
 		}
@@ -150,7 +158,7 @@ func (sc *Scenario) keptAsItWas(r *write.Record, seen map[string]write.Observed,
 		sc.brokenByCopies(r, got.Count)
 		return false
 	case got.Count == 0:
-		sc.BrokenAs(write.SymptomMissing, sc.LastOperation(), foreign.Clip(string(r.Key), 80)+" as it was before the last batch", "it is not there", sc.LastBatch().Reply)
+		sc.BrokenAs(write.SymptomMissing, by.Operation, foreign.Clip(string(r.Key), 80)+" as it was before the last batch", "it is not there", by.Reply)
 		return false
 	case got.Count > max(before.Count, 1):
 		return false // SEM-003 and DUP-002 judge copies, and the values are those of either
@@ -168,9 +176,14 @@ func (sc *Scenario) keptAsItWas(r *write.Record, seen map[string]write.Observed,
 		if old != now {
 			kept = false
 			was, is := values.Apart([]byte(old), []byte(now))
-			sc.brokenBy(ownValue(f, values.Text(got.Fields[name])), "changed", sc.LastOperation(),
-				fmt.Sprintf("%s of %s as it was before the last batch: %s", name, foreign.Clip(string(r.Key), 60), foreign.Clip(was, 160)),
-				"it is "+foreign.Clip(is, 160), sc.LastBatch().Reply)
+			why, actual := ownValue(f, values.Text(got.Fields[name])), "it is "+foreign.Clip(is, 160)
+			if last != nil && by.Refused(last) && by.Operation != rpc.OperationInsert {
+				actual += ", and the change was refused: " + foreign.Clip(by.RefusalOf(last), 160)
+				why.Text = "a refused change is made in part: values are written into the stored record one by one, before the last one is checked, and are not taken back."
+				why.Fix = "check the whole record before its first value is written, or take all of them back (a transaction, a copy)."
+			}
+			sc.brokenBy(why, "changed", by.Operation,
+				fmt.Sprintf("%s of %s as it was before the last batch: %s", name, foreign.Clip(string(r.Key), 60), foreign.Clip(was, 160)), actual, by.Reply)
 		}
 		raw, sent := r.Values[name]
 		if exempt && old != "null" || sent && old != string(raw) {

@@ -38,7 +38,7 @@ var evidenceSentences = sentences{
 
 func evidenceSteps() []engine.Step {
 	return []engine.Step{
-		engine.NewStep(`^(every record|every other record|everything else) is unchanged by the last batch$`, func(sc *Scenario) any { return sc.unchanged }),
+		engine.NewStep(`^(every record|every other record|everything else|`+leftAlone+`) is unchanged by the last batch$`, func(sc *Scenario) any { return sc.unchanged }),
 	}
 }
 
@@ -202,16 +202,19 @@ func (sc *Scenario) alteredKey(r *write.Record) (string, error) {
 
 // noneExists: no record of the latest batches is there, but those whose delete was not acknowledged.
 func (sc *Scenario) noneExists() error {
-	records := lists.Where(sc.ofSets(), func(r *write.Record) bool {
+	removed := func(r *write.Record) bool {
 		e := sc.Model.Get(r) // a delete that was not acknowledged removes nothing
 		return sc.operationOf(r) != rpc.OperationDelete || e.Known && !e.Exists
-	})
+	}
+	records := lists.Where(sc.ofSets(), removed)
 	if len(records) == 0 {
 		return sc.noneAccepted()
 	}
 	if sc.Readback == nil {
-		if err := sc.Witnessed(records, false); err != nil {
-			return err
+		for _, s := range sc.Sets { // each has one active identifier
+			if err := sc.Witnessed(lists.Where(s.Records, removed), false); err != nil {
+				return err
+			}
 		}
 		return sc.updatesFind()
 	}
@@ -225,7 +228,7 @@ func (sc *Scenario) noneExists() error {
 			if sc.operationOf(r) == rpc.OperationDelete {
 				symptom, sc.Unmet.Left = symptomLeft, append(sc.Unmet.Left, r)
 			}
-			sc.BrokenAs(symptom, sc.LastOperation(), "no record "+string(r.Key)+" in the destination", "it is there", sc.ReplyFor(r))
+			sc.BrokenAs(symptom, sc.LastOperation(), "no record "+string(r.Key)+" in the destination", "it is there under this "+r.ID.APIName, sc.ReplyFor(r))
 			continue
 		}
 		sc.Saw(conformance.SeenAbsent, 1)

@@ -26,7 +26,7 @@ func valueSteps() []engine.Step {
 	return []engine.Step{
 		engine.NewStep(`^the service sends new records with these (values|identifiers) with `+whichOperation+`:$`, func(sc *Scenario) any { return sc.sendsThese }),
 		engine.NewStep(`^the service sends the same values with every operation:$`, func(sc *Scenario) any { return sc.sendsEverywhere }),
-		engine.NewStep(`^the service sends (\d+) good records and (\d+) bad records? with `+whichOperation+`(, if one is known|)$`, func(sc *Scenario) any { return sc.sendsBad }),
+		engine.NewStep(`^the service (sends|changes) (\d+) good records and (\d+) bad records? with `+whichOperation+`(, if one is known|)$`, func(sc *Scenario) any { return sc.sendsBad }),
 	}
 }
 
@@ -43,14 +43,14 @@ func (sc *Scenario) badField() (fields map[string]string, sure, ok bool) {
 }
 
 // sendsBad puts bad records at places that are not symmetrical, so that results in another order show. The same records
-// go first without the bad value: only next to them a refusal means that it was the reason.
-func (sc *Scenario) sendsBad(good, bad int, which, ifKnown string) error {
+// go first without the bad value: only next to them a refusal means that it was the reason. Or these are changed.
+func (sc *Scenario) sendsBad(verb string, good, bad int, which, ifKnown string) error {
 	fields, sure, known := sc.badField()
 	if !known && ifKnown != "" {
 		return nil
 	}
 	ops, err := sc.operations(which)
-	if err != nil {
+	if err != nil || len(ops) == 0 {
 		return err
 	}
 	if most := sc.LargestBatch(); good > 0 && most < good+bad {
@@ -60,11 +60,11 @@ func (sc *Scenario) sendsBad(good, bad int, which, ifKnown string) error {
 		good = most - bad
 	}
 	sc.badSure = sure
-	control, err := sc.fresh(good+bad, ops[0])
+	control, err := sc.fresh(good+bad, sc.Object.Creating())
 	if err != nil {
 		return err
 	}
-	if err := sc.sendsOne(ops[0], control, &write.Sending{}); err != nil {
+	if err := sc.sendsOne(sc.Object.Creating(), control, &write.Sending{}); err != nil {
 		return err
 	}
 	for b, r := range write.Each(sc.Latest) {
@@ -73,6 +73,11 @@ func (sc *Scenario) sendsBad(good, bad int, which, ifKnown string) error {
 		}
 	}
 	records, err := sc.fresh(good+bad, ops[0])
+	m := &write.Sending{}
+	if verb == "changes" {
+		m, err = sc.Manner("with members in different orders")
+		records = sc.again(control, otherValues, m)
+	}
 	if err != nil {
 		return err
 	}
@@ -84,7 +89,7 @@ func (sc *Scenario) sendsBad(good, bad int, which, ifKnown string) error {
 		}
 		sc.bad = append(sc.bad, records[at])
 	}
-	return sc.sendsOne(ops[0], records, &write.Sending{})
+	return sc.sendsOne(ops[0], write.ForOperation(ops[0], records), m)
 }
 
 // sendsThese sends one record for each row: | identifier | or | type | value | or | type | value | what it is |.
