@@ -91,28 +91,37 @@ func (sc *Scenario) sendsFullBatches() error {
 // fullBatches are the batches in the order in which they are sent.
 func (sc *Scenario) fullBatches(n int) []fullBatch {
 	creating := sc.Object.Creating()
-	fresh := func(what, operation string, m *write.Sending) fullBatch {
+	rest := max(1, n-1) // no multiple of the sizes of chunks, so that a rest that is lost shows
+	for rest%2 == 0 || rest%5 == 0 {
+		rest--
+	}
+	fresh := func(n int, what, operation string, m *write.Sending) fullBatch {
 		return fullBatch{what + " (" + operation + ")", operation, func() ([]*write.Record, error) { return sc.Make(n, operation, rpc.Field{}, m) }}
 	}
 	exact := sc.exactInTurn()
-	out := []fullBatch{fresh("new records", creating, &write.Sending{Every: true, Reshape: func(w *write.Scenario, r *write.Record) *write.Record {
+	out := []fullBatch{fresh(n, "new records", creating, &write.Sending{Every: true, Reshape: func(w *write.Scenario, r *write.Record) *write.Record {
 		return exact(write.NullsInTurn(w, r))
 	}})}
 	for shift, op := range lists.Where([]string{rpc.OperationUpsert, rpc.OperationUpdate}, sc.Object.Accepts) {
-		out = append(out, fullBatch{"repeated and changed records (" + op + ")", op, func() ([]*write.Record, error) { return sc.repeated(shift), nil }})
+		out = append(out, fullBatch{"repeated and changed records (" + op + ")", op, func() ([]*write.Record, error) { return sc.repeated(shift, rest), nil }})
 	}
-	if creating != rpc.OperationInsert && sc.Object.Accepts(rpc.OperationInsert) {
-		out = append(out, fresh("new records", rpc.OperationInsert, &write.Sending{Every: true}))
+	if turn := -1; sc.Object.Accepts(rpc.OperationInsert) {
+		out = append(out, fresh(rest, "new records among some that are there", rpc.OperationInsert, &write.Sending{Every: true, Reshape: func(w *write.Scenario, r *write.Record) *write.Record {
+			if turn++; turn%4 > 0 {
+				return r
+			}
+			return w.Changed(sc.History[0].Records[turn], 5)
+		}}))
 	}
 	if sc.Object.Accepts(rpc.OperationDelete) {
 		out = append(out, fullBatch{"deletes", rpc.OperationDelete, func() ([]*write.Record, error) { return sc.History[0].Records, nil }})
 	}
-	return append(out, fresh("new records with what is required alone", creating, &write.Sending{Reshape: write.OnlyRequired}))
+	return append(out, fresh(n, "new records with what is required alone", creating, &write.Sending{Reshape: write.OnlyRequired}))
 }
 
 // repeated are the records of the first batch with the same values, the opposite ones, or nulls by turns.
-func (sc *Scenario) repeated(shift int) []*write.Record {
-	records := slices.Clone(sc.History[0].Records)
+func (sc *Scenario) repeated(shift, n int) []*write.Record {
+	records := slices.Clone(sc.History[0].Records[:n])
 	for i, r := range records {
 		records[i] = sc.Model.Get(r).Record
 		switch (i + shift) % 3 {
@@ -179,12 +188,19 @@ func (sc *Scenario) fullBatchStored(what string) (answered bool, err error) {
 		return true, nil
 	}
 	sc.full = true
+	if err := sc.unchanged(leftAlone); err != nil {
+		sc.Explain(func(s string) bool { return s == "changed" && b.Operation == rpc.OperationInsert },
+			"insert overwrites records that are there; where SEM-002 passes, only in large batches, which take a path of their own (a bulk upsert).", "let insert leave records alone that are there, whatever the size of the batch.", false)
+		return true, err
+	}
 	return true, sc.storedExactly()
 }
 
 // refusedInFull sends the first record that a full batch refuses alone: taken there, it was refused for its company.
 func (sc *Scenario) refusedInFull(b *write.Batch) error {
-	i := slices.IndexFunc(b.Records, b.Failed)
+	i := slices.IndexFunc(b.Records, func(r *write.Record) bool {
+		return b.Failed(r) && (b.Operation != rpc.OperationInsert || !sc.Model.Get(r).Exists) // else it is skipped
+	})
 	if i < 0 {
 		return nil
 	}
