@@ -120,17 +120,17 @@ Feature: Operation semantics
     And the service sends the same records with other values with operation "upsert", in another sync
     Then every acknowledged record exists once
 
-  @SEM-009 @must @spec @spec-4.2 @write @readback-decides @records-4 @each-object @evidence-deleted
+  @SEM-009 @must @spec @spec-4.2 @write @readback-decides @records-8 @each-object @evidence-deleted
   @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-OPS-006 @needs-SEM-006 @needs-DUR-002
   Scenario: delete removes the records
     A mirror that keeps removed records shows data that must be gone.
-    Cause: delete is acknowledged but not implemented.
+    Cause: delete is acknowledged but not implemented, or finds its records by one of the identifiers only.
     Fix: remove the records before the acknowledgement.
     Good: (a exists) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"delete","…":"…"},"records":[{"email":"a@x.io"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then read-back {"records":[],"complete":true}
     Bad: (a exists) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"delete","…":"…"},"records":[{"email":"a@x.io"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then read-back {"records":[{"identifier":"a@x.io","count":1,"fields":{"zip":"1"}}],"complete":true}
 
     Given an object that accepts "delete"
-    When the service sends 2 new records with operation "upsert"
+    When the service sends 2 new records with operation "upsert", by each identifier
     And the service sends the same records with operation "delete"
     Then no record exists
 
@@ -177,12 +177,12 @@ Feature: Operation semantics
     Then every acknowledged record is in the destination
     And no deleted value is there again, where a read-back shows it
 
-  @SEM-013 @must @spec @spec-4.2 @write @readback-required @records-34 @each-object @evidence-stored
+  @SEM-013 @must @spec @spec-4.2 @write @readback-required @records-60 @each-object @evidence-stored
   @needs-FLD-012 @needs-OPS-007 @needs-SEM-006 @needs-SEM-007 @needs-SEM-008
   Scenario: Records are matched by the active identifier
     The plan says which field matches. Matching by another one changes or copies the wrong
     record.
-    Cause: the first identifier is always used, either one matches, or the conflict is looked for on another column.
+    Cause: the first identifier is always used, either one matches, the conflict is looked for on another column, or an index keeps the old value of an identifier.
     Fix: read active_identifier from the plan, and match by that field alone.
     Good: (order_id is active and 7 exists) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"order_id":7,"order_number":"N2"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":7,"success":true}]}}, then read-back {"records":[{"identifier":7,"count":1,"fields":{"order_number":"N2"}}],"complete":true}
     Bad: (order_id is active and 7 exists) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"order_id":7,"order_number":"N2"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":7,"success":true}]}}, then two records with order_id 7

@@ -1,6 +1,8 @@
 package judge
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -20,7 +22,9 @@ import (
 // disagreeing is a record whose other identifier names the bystander; nil: no record.
 type disagreeing struct {
 	sent, bystander *write.Record
-	other           rpc.Field // the other identifier
+	other           rpc.Field       // the other identifier
+	by              json.RawMessage // its new or old value, by which a later batch names the record; nil: none does
+	isNew           bool            // it is the new one
 }
 
 // sendsDisagreeing sends, by each identifier and with each operation, records with the other identifier of a later, an
@@ -36,47 +40,33 @@ func (sc *Scenario) sendsDisagreeing() error {
 			continue
 		}
 		for _, op := range operations {
-			made, err := sc.withBoth(disagreers+1, id, other)
+			made, err := sc.Make(disagreers+1, sc.Object.Creating(), id, &write.Sending{Reshape: write.WithIdentifiers})
 			if err != nil {
 				return err
 			}
-			var sent, alone []*write.Record
-			for _, pair := range [][2]int{{0, 1}, {3, 2}, {disagreers, 4}} { // the last two have none
-				d := disagreeing{sc.Changed(made[pair[0]], 1).With(other.APIName, made[pair[1]].Values[other.APIName]), made[pair[1]], other}
-				sc.disagreeing, sent = append(sc.disagreeing, d), append(sent, d.sent)
+			var sent []*write.Record
+			change := func(r, bystander *write.Record, key, by json.RawMessage) {
+				sent = append(sent, write.ForOperation(op, []*write.Record{sc.Changed(r, 1).With(other.APIName, key)})...)
+				sc.disagreeing = append(sc.disagreeing, disagreeing{sent[len(sent)-1], bystander, other, by, bytes.Equal(key, by)})
 			}
-			for _, r := range made[disagreers-2 : disagreers] {
+			for _, pair := range [][2]int{{0, 1}, {3, 2}, {disagreers, 4}} { // the last two have none
+				change(made[pair[0]], made[pair[1]], made[pair[1]].Values[other.APIName], nil)
+			}
+			for i, r := range made[disagreers-2 : disagreers] {
 				free, err := sc.Key(sc.Object, other)
 				if err != nil {
 					return err
 				}
-				d := disagreeing{sent: sc.Changed(r, 1).With(other.APIName, free), other: other}
-				sc.disagreeing, alone = append(sc.disagreeing, d), append(alone, d.sent)
+				change(r, nil, free, [][]byte{free, r.Values[other.APIName]}[i])
 			}
 			create = append(create, write.Set{Operation: sc.Object.Creating(), Records: made[:disagreers]})
-			send = append(send, write.Set{Operation: op, Records: write.ForOperation(op, sent)}, write.Set{Operation: op, Records: write.ForOperation(op, alone)})
+			send = append(send, write.Set{Operation: op, Records: sent[:3]}, write.Set{Operation: op, Records: sent[3:]})
 		}
 	}
 	if len(send) == 0 {
 		return nil
 	}
 	return sc.sendsAfter(create, send, &write.Sending{Alone: true}, &write.Sending{Alone: true})
-}
-
-// withBoth makes records that carry two identifiers.
-func (sc *Scenario) withBoth(n int, id, other rpc.Field) ([]*write.Record, error) {
-	made, err := sc.Make(n, sc.Object.Creating(), id, &write.Sending{})
-	for i, r := range made {
-		if r.Values[other.APIName] != nil {
-			continue
-		}
-		key, err := sc.Key(sc.Object, other)
-		if err != nil {
-			return nil, err
-		}
-		made[i] = r.With(other.APIName, key)
-	}
-	return made, err
 }
 
 const (
@@ -89,15 +79,7 @@ const (
 // onlyActiveChanged looks at the fields that identify nothing: who keeps an identifier
 // that two records claim is for the destination to decide, or to refuse.
 func (sc *Scenario) onlyActiveChanged() error {
-	if len(sc.disagreeing) == 0 {
-		return nil
-	}
-	var look []*write.Record
-	for _, d := range sc.disagreeing {
-		if look = append(look, d.sent); d.bystander != nil {
-			look = append(look, d.bystander)
-		}
-	}
+	look := write.RecordsOf(sc.Model.All())
 	seen, err := sc.ObserveUntil(look, sc.identifiersStored)
 	if err == nil && !sc.identifiersStored(seen) {
 		if err = line.Elapse(sc.Ctx, cleanup.LateDelete); err == nil { // a write that is late is for DUR-002
@@ -126,7 +108,10 @@ func (sc *Scenario) onlyActiveChanged() error {
 	} {
 		sc.Explain(func(s string) bool { return s == symptom && sc.Confirming() }, c[0], c[1], false) // one that passes alone has another cause
 	}
-	return sc.Held()
+	if err := sc.unchanged(leftAlone); err != nil {
+		return err
+	}
+	return sc.newIdentifierFinds(seen)
 }
 
 // bystanderKept: the bystander is as it was, and the record that was sent is there if acknowledged.
@@ -138,7 +123,7 @@ func (sc *Scenario) bystanderKept(d disagreeing, before write.Observed, seen map
 		sc.BrokenAs(symptomGone, op, what, "it is not there under this "+d.bystander.ID.APIName, reply)
 		return
 	}
-	if changed := sc.changedFields(d.bystander.Object, before, got); len(changed) > 0 {
+	if changed := sc.changedFields(before, got); len(changed) > 0 {
 		sc.BrokenAs("another record changed", op, what, fmt.Sprintf("%s is %s", changed[0], foreign.Clip(model.OrNull(got.Fields[changed[0]]), 120)), reply)
 		return
 	}
@@ -162,7 +147,7 @@ func (sc *Scenario) bystanderKept(d disagreeing, before write.Observed, seen map
 func (sc *Scenario) unmade(d disagreeing, seen map[string]write.Observed) bool {
 	b, was := sc.batchWith(d.sent), sc.Before[d.sent.Place()]
 	return b != nil && b.Succeeded(d.sent) && sc.Model.Get(d.sent).Written && was.Count > 0 &&
-		len(sc.changedFields(d.sent.Object, was, seen[exchange.KeyText(d.sent.Key)])) == 0
+		len(sc.changedFields(was, seen[exchange.KeyText(d.sent.Key)])) == 0
 }
 
 // freeIdentifierTaken: a record that is there may get another identifier that no record has.
@@ -183,6 +168,49 @@ func (sc *Scenario) freeIdentifierTaken(d disagreeing, seen map[string]write.Obs
 	}
 }
 
+// newIdentifierFinds: a record that got another identifier is changed by the new value of that, and not by the old one.
+func (sc *Scenario) newIdentifierFinds(seen map[string]write.Observed) error {
+	var due []disagreeing
+	sc.Sets = nil
+	for _, d := range sc.disagreeing {
+		if e := sc.Model.Get(d.sent); d.by == nil || !e.Known || !e.Written || seen[exchange.KeyText(d.sent.Key)].Fields[d.other.APIName] == nil {
+			continue
+		}
+		op := sc.operationOf(d.sent)
+		made, err := sc.Make(1, op, d.other, &write.Sending{})
+		if err != nil {
+			return err
+		}
+		r := made[0].With(d.other.APIName, d.by)
+		for _, f := range sc.Object.Identifiers() {
+			if raw, has := d.sent.Values[f.APIName]; has && d.isNew && r.Values[f.APIName] != nil {
+				r = r.With(f.APIName, raw)
+			}
+		}
+		r.Odd.What = "a changed identifier" // its key is new to the ledger, and the record may be there
+		due, sc.Sets = append(due, d), append(sc.Sets, write.Set{Operation: op, Records: []*write.Record{r}})
+	}
+	if err := sc.SendSets(&write.Sending{}); err != nil {
+		return err
+	}
+	seen, err := sc.Observe(lists.Of(due, func(d disagreeing) *write.Record { return d.sent }))
+	if err != nil {
+		return err
+	}
+	for i, b := range sc.Latest {
+		if now := *due[i].sent; !due[i].isNew {
+			sc.keptAsItWas(&now, seen, false)
+		} else if now.Values = b.Records[0].Values; b.Succeeded(b.Records[0]) {
+			for _, diff := range sc.same([]*write.Expected{write.AsSent(&now)}, seen) {
+				sc.BrokenAs("changed", b.Operation, diff.Expected, diff.Actual, b.Reply)
+			}
+		}
+	}
+	sc.Explain(func(string) bool { return true }, "an index (a map, a cache, a table of keys) still has the old value of an identifier that was changed, or lacks the new one.",
+		"change every index of a record in the same step as the record, or look records up by their own values.", false)
+	return sc.Held()
+}
+
 // hasIdentifier reports whether a record has the other identifier, as far as a read-back shows it.
 func (sc *Scenario) hasIdentifier(d disagreeing, got write.Observed) bool {
 	stored, shown := got.Fields[d.other.APIName]
@@ -199,9 +227,9 @@ func (sc *Scenario) identifiersStored(seen map[string]write.Observed) bool {
 }
 
 // changedFields are the fields of a record, identifiers aside, that are not as before.
-func (sc *Scenario) changedFields(o *write.Object, before, after write.Observed) []string {
+func (sc *Scenario) changedFields(before, after write.Observed) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(before.Fields)), func(name string) bool {
-		f, ok := o.Field(name)
-		return !ok || !write.BothWays(f) || model.OrNull(before.Fields[name]) == model.OrNull(after.Fields[name])
+		f, ok := sc.Object.Field(name)
+		return !ok || !write.BothWays(f) || sc.Hides(sc.Object.APIName, name) || model.OrNull(before.Fields[name]) == model.OrNull(after.Fields[name])
 	})
 }

@@ -77,11 +77,11 @@ func (sc *Scenario) sendsSame(other, which, times, how string) error {
 		return nil // no operation changes records, and none has to
 	}
 	if which != "each operation" { // which shares all records
-		all := sc.ofSets()
+		before := sc.Sets // each has one active identifier
 		sc.Sets = nil
-		for i, op := range ops {
-			if from, to := i*len(all)/len(ops), (i+1)*len(all)/len(ops); from < to {
-				sc.Sets = append(sc.Sets, write.Set{Operation: op, Records: all[from:to]})
+		for _, s := range before {
+			for part := range slices.Chunk(s.Records, (len(s.Records)+len(ops)-1)/len(ops)) {
+				sc.Sets = append(sc.Sets, write.Set{Operation: ops[len(sc.Sets)%len(ops)], Records: part})
 			}
 		}
 	}
