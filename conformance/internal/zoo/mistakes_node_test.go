@@ -163,6 +163,13 @@ var nodeBatches = []Mistake{
 		Name: "last-chunk-forgotten", Cause: "what does not fill a chunk is dropped", Sentence: "Only full chunks of ten records are written; all are acknowledged.",
 		Finds: []string{"DUR-001", "SEM-001", "SEM-006", "RES-012"}, Never: []string{"RPC-*", "DAT-*", "RES-002"},
 	},
+	{Name: "fields-set-before-checks", Sentence: "Fields are set in the row before a conflict in another identifier is looked for.", Finds: []string{"SEM-013"}, Setting: Setting{Objects: []string{"order"}}},
+	{Name: "index-keeps-old-keys", Sentence: "The index keeps the old value of an identifier that is changed.", Finds: []string{"SEM-013"}, Setting: Setting{Objects: []string{"order"}}},
+	{Name: "columns-of-the-first-record", Slip: true, Sentence: "The first record gives the order of the columns for all.", Finds: []string{"RES-016"}},
+	{Name: "bulk-insert-overwrites", Sentence: "Batches of 20 and more are inserted by a bulk statement, which is an upsert.", Finds: []string{"SPD-006"}},
+	{Name: "row-written-back-whole", Race: true, Slip: true, Sentence: "A row is read, changed and written back whole.", Finds: []string{"PAR-003"}},
+	{Name: "update-checked-as-new", Sentence: "The record of an update is checked as if it were a new one.", Finds: []string{"RES-013"}},
+	{Name: "deletes-by-reference-alone", Sentence: "Only deletes by the second identifier are implemented.", Finds: []string{"SEM-009"}, Setting: Setting{Objects: []string{"order"}}},
 	{
 		Name: "success-is-a-count", Sentence: "\"success\" is the number of rows that were written.",
 		Finds: []string{"RES-005"}, Never: []string{"RPC-*", "DAT-*", "DUR-*"},

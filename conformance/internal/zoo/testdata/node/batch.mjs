@@ -43,7 +43,12 @@ export class Batches {
       plan = this.plans.get(plan.sync_id);
     }
     if (this.wrong('object-of-the-last-listing') && this.endpoint.listed) plan = { ...plan, object: this.endpoint.listed };
-    const p = this.planOf(plan);
+    const p = { ...this.planOf(plan), size: records.length };
+    if (this.wrong('columns-of-the-first-record') && records.length > 0) {
+      const rest = ({ [p.name]: key, ...columns }) => columns;
+      const names = Object.keys(rest(records[0])); // as for the header of a file
+      records = records.map((r) => ({ [p.name]: r[p.name], ...Object.fromEntries(Object.values(rest(r)).map((v, at) => [names[at], v])) }));
+    }
     if (this.wrong('batches-remembered')) {
       const mark = createHash('sha1').update(encode([p.table, p.operation, records])).digest('hex');
       if (this.seen.has(mark)) return { record_results: records.map((r) => this.answered(p, r)) };
@@ -105,6 +110,12 @@ export class Batches {
         const there = this.store.find(p.table, p.name, record[p.name]).length > 0;
         await sleep(15); // the answer of the database
         this.apply(p, record, there);
+      } else if (this.wrong('row-written-back-whole') && p.operation !== 'delete') {
+        const [row] = this.store.find(p.table, p.name, record[p.name]);
+        const read = { ...row };
+        await sleep(1); // the answer of the database
+        this.apply(p, record);
+        if (row) Object.assign(row, read, this.values(p.table, record));
       } else {
         await this.store.connect();
         this.apply(p, record);
@@ -140,13 +151,20 @@ export class Batches {
     const key = kept(this.wrong, p.active, record[name]);
     let [row] = there ? this.store.find(table, name, key) : [];
     if (operation === 'delete' && !this.wrong('delete-falls-through')) {
+      if (this.wrong('deletes-by-reference-alone') && name === 'number') return;
       if (row && this.wrong('deleted-for-ever')) row.deleted = true;
       else if (row) this.store.remove(table, row);
       return;
     }
-    if (operation === 'insert' && row) throw new Error('record already exists');
+    const bulk = this.wrong('bulk-insert-overwrites') && p.size >= 20; // another statement
+    if (operation === 'insert' && row && !bulk) throw new Error('record already exists');
+    if (this.wrong('update-checked-as-new') && operation === 'update' && row && Object.keys(record).length < 4) throw new Error('the record is not valid');
     if (operation === 'update' && (!row || row.deleted) && !this.wrong('update-creates')) throw new Error('record not present');
     this.endpoint.verify(p, record, row);
+    if (this.wrong('fields-set-before-checks') && row) {
+      const { number, reference, ...fields } = this.values(table, record);
+      Object.assign(row, fields);
+    }
     if (this.wrong('upsert-keeps-existing') && operation === 'upsert' && row) return;
     if (this.wrong('upsert-pushes') && operation === 'upsert') row = undefined;
     else if (there) this.taken(p, record, row);
@@ -156,7 +174,7 @@ export class Batches {
       this.store.put(table, values);
       return;
     }
-    this.store.remove(table, row);
+    if (!this.wrong('index-keeps-old-keys')) this.store.remove(table, row);
     if (this.wrong('update-from-defaults')) {
       for (const f of this.tables[table].fields) if (!f.required) row[f.field_api_name] = null;
     }
