@@ -159,7 +159,8 @@ var ledgerViolations = []violation{
 	})),
 	keeps("DUR-006.2", "in a sync run that has sent U+0000, records that a batch has changed are as they were before when the next batch of the run comes", undone),
 	keeps("DUR-006.3", "a batch of a sync run that has sent U+0000 changes the first record of the object that is there, and that another run has written", reachesFirst),
-	keeps("DUR-007", "a record that fails validation is written, with its identifier alone, when the next batch comes", writtenLater),
+	keeps("DUR-007", "a record that fails validation is written, with its identifier alone, when the next batch comes", writtenLater,
+		Also{"SEM-013", "the identifier alone of a refused change is written over the record that is there"}),
 	keeps("DUR-008", "update of a deleted record writes the record again that was deleted, and changes it", undeleted),
 }
 

@@ -12,14 +12,12 @@ import (
 // breaks is a violation that keeps no state, so that its seams can be written
 // down at once.
 func breaks(id, changes string, s seams, also ...Also) violation {
-	v := keeps(id, changes, func() seams { return s })
-	v.Also = append(v.Also, also...)
-	return v
+	return keeps(id, changes, func() seams { return s }, also...)
 }
 
 // keeps is a violation with state.
-func keeps(id, changes string, arm func() seams) violation {
-	return violation{Violation{ID: id, Changes: changes, Also: []Also{}}, arm} // never null in JSON
+func keeps(id, changes string, arm func() seams, also ...Also) violation {
+	return violation{Violation{ID: id, Changes: changes, Also: append([]Also{}, also...)}, arm} // never null in JSON
 }
 
 // counts is one that counts, from 1 since it was armed.

@@ -66,7 +66,7 @@ Feature: Sync speed and rate limit
     Then the declared speed stays the same
 
   @SPD-006 @must @spec @published @spec-4.2 @write @records-2000 @last @first-object @evidence-accepted
-  @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-OPS-004 @needs-RES-013 @needs-RES-020 @needs-DUR-001 @needs-FLD-011 @needs-FLD-014 @needs-DAT-003 @needs-DAT-010 @needs-DAT-016 @needs-DUP-001 @needs-SEM-004 @needs-SEM-007 @needs-SEM-009
+  @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-OPS-004 @needs-RES-013 @needs-RES-020 @needs-DUR-001 @needs-FLD-011 @needs-FLD-014 @needs-DAT-003 @needs-DAT-010 @needs-DAT-016 @needs-DUP-001 @needs-SEM-002 @needs-SEM-004 @needs-SEM-007 @needs-SEM-009
   Scenario: A batch of the declared size works
     The service fills batches up to the declared size. A smaller real limit fails every full
     batch.
