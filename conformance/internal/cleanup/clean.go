@@ -2,6 +2,7 @@
 package cleanup
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -108,10 +109,10 @@ func (sc *Scenario) deleteGroup(g *Cleaning) {
 	for _, k := range g.Keys {
 		g.answer(k, Deletion{why: why})
 	}
-	for _, state := range []journal.State{journal.Written, journal.Unknown, journal.Refused, journal.Deleted} {
-		if deletes { // an absent key that fails its batch keeps no record
-			sc.deleteKeys(g, id, lists.Where(g.Keys, func(k journal.Key) bool { return k.State == state }))
-		}
+	if deletes {
+		order := []journal.State{journal.Written, journal.Unknown, journal.Refused, journal.Deleted} // absent keys that fail their batch are late
+		place := func(k journal.Key) int { return slices.Index(order, k.State) }
+		sc.deleteKeys(g, id, slices.SortedStableFunc(slices.Values(g.Keys), func(a, b journal.Key) int { return cmp.Compare(place(a), place(b)) }))
 	}
 	left := lists.Where(g.Keys, func(k journal.Key) bool { return !g.AnswerTo(k).Acknowledged })
 	if len(left) > 0 && sc.Opts.Hooks.Cleanup.Set() {
