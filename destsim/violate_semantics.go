@@ -29,7 +29,8 @@ var semanticsViolations = []violation{
 			stored, _ := b.standings()
 			return b.operation == rpc.OperationInsert && stored > 0 && stored < b.Len()
 		})),
-	keeps("SEM-003.3", "the new records of an insert batch are written and reported as present where an existing one stands before them", abortedInsert),
+	keeps("SEM-003.3", "the new records of an insert batch are written and reported as present where an existing one stands before them", abortedInsert,
+		Also{"DUR-007", "the records that are reported as present are stored"}),
 	keeps("SEM-003.4", "the new records of an insert batch are acknowledged and not written where an existing one stands beside them", besideStored),
 	bySuccess("SEM-015.2", rpc.OperationInsert, "existing"),
 	keeps("SEM-019", "insert of a deleted record that an insert created before is refused as already present", func() seams {

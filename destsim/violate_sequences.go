@@ -157,7 +157,8 @@ var ledgerViolations = []violation{
 	breaks("DUR-006", "a new record with U+0000 in a value is acknowledged and not written", unwritten(func(r *record, old *store.Row) bool {
 		return old == nil && r.hasZero()
 	})),
-	keeps("DUR-006.2", "in a sync run that has sent U+0000, records that a batch has changed are as they were before when the next batch of the run comes", undone),
+	keeps("DUR-006.2", "in a sync run that has sent U+0000, records that a batch has changed are as they were before when the next batch of the run comes", undone,
+		Also{"SPD-006", "its full batches carry U+0000, and the next one finds the old values"}),
 	keeps("DUR-006.3", "a batch of a sync run that has sent U+0000 changes the first record of the object that is there, and that another run has written", reachesFirst),
 	keeps("DUR-007", "a record that fails validation is written, with its identifier alone, when the next batch comes", writtenLater,
 		Also{"SEM-013", "the identifier alone of a refused change is written over the record that is there"}),

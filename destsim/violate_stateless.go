@@ -24,7 +24,8 @@ var statelessViolations = []violation{
 		})),
 	keeps("STA-003", "the batch that follows a batch without records in its sync run is answered by the first identifier of that one's object", rememberedObject),
 	keeps("STA-003.2", "a batch that comes right after list_fields and supported_operations of another object, or after these and get_sync_speed, is written into that object", strayBatches),
-	keeps("STA-004", "an upsert record whose content was written before is acknowledged and not executed", rememberedRecords),
+	keeps("STA-004", "an upsert record whose content was written before is acknowledged and not executed", rememberedRecords,
+		Also{"FLD-014", "values that change back are remembered"}, Also{"DAT-016", "arrays that change back are remembered"}),
 	keeps("STA-005", `supported_operations without a cookie is an error -32000 "no session" when it is the first call of its connection`,
 		atFirst(func(first func(c *call) bool) seams {
 			return called(giving(rpc.MethodSupportedOperations), func(c *call) {

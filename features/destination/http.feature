@@ -102,7 +102,7 @@ Feature: HTTP
     Bad: (second call on a connection) {"jsonrpc":"2.0","method":"list_objects","params":{},"id":"7"} -> (connection closed)
 
     When the service calls "list_objects" in each of these ways:
-      | often on one connection |
+      | twice on one connection |
     Then every call is answered
 
   @HTTP-009 @should @policy @spec-4.2 @evidence-answers

@@ -220,7 +220,7 @@ Feature: Record results
     Then every batch is processed
 
   @RES-016 @should @policy @spec-4.2 @write @readback-decides @records-12 @each-object @evidence-stored
-  @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-OPS-007 @needs-SEM-006 @needs-SEM-001 @needs-DAT-001 @needs-FLD-011 @needs-DAT-010
+  @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-OPS-007 @needs-SEM-006 @needs-SEM-001 @needs-DAT-001 @needs-FLD-011 @needs-DAT-010 @needs-SEM-004 @needs-SEM-007 @needs-FLD-014
   Scenario: The order of members does not matter
     JSON objects have no order. Values that land by position end up in the wrong field, and
     results are told by a value that is no identifier.

@@ -178,7 +178,7 @@ Feature: Operation semantics
     And no deleted value is there again, where a read-back shows it
 
   @SEM-013 @must @spec @spec-4.2 @write @readback-required @records-60 @each-object @evidence-stored
-  @needs-FLD-012 @needs-OPS-007 @needs-SEM-006 @needs-SEM-007 @needs-SEM-008
+  @needs-FLD-012 @needs-OPS-007 @needs-SEM-006 @needs-SEM-007 @needs-SEM-008 @needs-DUR-002 @needs-SEM-004 @needs-FLD-014
   Scenario: Records are matched by the active identifier
     The plan says which field matches. Matching by another one changes or copies the wrong
     record.

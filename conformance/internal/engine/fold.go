@@ -74,7 +74,7 @@ var following = map[string][]string{
 	"RES-009": {"refused and there"}, "SEM-005": {"refused and there"}, // a status that is wrong, or an update that creates
 	"STA-004": {"old value", lostSymptom}, "STA-006": {"old value", lostSymptom}, // an earlier change is not carried out
 	"SEM-002": {"skipped value"}, "SEM-003": {"skipped value"}, // an insert that changes an existing record
-	"ERR-006": {lostSymptom},
+	"ERR-006": {lostSymptom}, "OPS-007": {"refused free identifier"}, "SEM-007": {"lost update"},
 	"DUR-002": {"old value", "copies", "still there", "still there after its delete", "refused update of records that are there"}, // a write that comes late
 	"DUR-007": {"refused and there", "still there"},                                                                               // what was refused is written with a later batch
 }
@@ -124,7 +124,7 @@ func (sched *scheduler) disturbing(statuses ...conformance.Status) []string {
 func (sched *scheduler) foldMoved() {
 	for _, c := range sched.checks {
 		r := sched.results[c.ID]
-		if c.Own || !r.is(conformance.Fail, conformance.Flaky, conformance.Warn) || len(r.marks) == 0 || r.marks[0].rule == c.ID ||
+		if c.Own || !r.is(conformance.Fail, conformance.Flaky) && (!r.is(conformance.Warn) || !slices.Contains(r.Symptoms, lostSymptom)) || len(r.marks) == 0 || r.marks[0].rule == c.ID ||
 			slices.ContainsFunc(r.marks, func(m mark) bool { return m.rule != r.marks[0].rule }) {
 			continue
 		}

@@ -286,7 +286,7 @@ func (sched *scheduler) judgeOverall(ctx context.Context) {
 		failed.Attempts, failed.DurationMS = r.Attempts, r.DurationMS
 		sched.enter(c, failed)
 		for _, o := range sched.checks {
-			if by := sched.explained(o, sched.results[o.ID]); len(by) > 0 {
+			if by := sched.explained(o, sched.results[o.ID]); sched.results[o.ID].is(conformance.Fail, conformance.Flaky) && len(by) > 0 {
 				sched.replace(o, by)
 			}
 		}

@@ -139,7 +139,7 @@ func (sc *Scenario) whyLostTogether(operation string, b *write.Batch) write.Caus
 			"records of a batch are lost: %s; a record that was sent alone is stored.", sc.whichLost(b)).Of(map[bool]string{false: ofWrites}[sc.full])
 	case !sentBefore && slices.ContainsFunc(b.Records, b.Failed):
 		return seenCause("let a refused record take back its own write only: a savepoint or a transaction for each, which no later record shares.",
-			"one refused record takes back the others: as many new records are stored, and beside a refused one they are not, though they are acknowledged.")
+			"one refused record takes back the others (what they share is rolled back): as many new records are stored, and beside a refused one they are not, though they are acknowledged.")
 	case sentBefore && sc.staysDeleted(operation, lost):
 		return seenCause("take the mark away when the record is written again.", "new records are stored, and these stay deleted, also with other values in a sync of their own: a mark of the delete (a flag, a list of deleted keys) is never taken away.")
 	case sentBefore:

@@ -79,8 +79,8 @@ func (sc *Scenario) brokenValue(d write.Difference) {
 	}
 	_, known := sc.j.exact.Load(exactValue{d.Record.Object.APIName, d.Field, string(d.Pair.Sent)})
 	if kept, _ := hook.SameValue(d.Pair.Field, d.Record.Odd.Nearly, d.Pair.Stored); known && kept {
-		cause = "the change is left out: old and new are compared loosely (as doubles, without case, spaces or order, or in part); " +
-			"or the operation changes the value on its way. A new record keeps it."
+		cause = "the change is left out: old and new are compared loosely (as doubles, without case, spaces or order, or in part), or the same values were sent " +
+			"before and are remembered; or the operation changes the value on its way. A new record keeps it."
 		fix = "write what is sent, or compare exactly before a change is left out."
 	} else if known && sc.full && d.Cause == "" && d.Class != values.OtherRecord {
 		cause = "a small batch stores this value as it was sent, and one of the declared size does not: large batches take another path (a bulk statement, a file), and there " + cmp.Or(cause, "it is changed.")

@@ -103,10 +103,10 @@ func (sc *Scenario) fullBatches(n int) []fullBatch {
 		return exact(write.NullsInTurn(w, r))
 	}})}
 	for shift, op := range lists.Where([]string{rpc.OperationUpsert, rpc.OperationUpdate}, sc.Object.Accepts) {
-		out = append(out, fullBatch{"repeated and changed records (" + op + ")", op, func() ([]*write.Record, error) { return sc.repeated(shift, rest), nil }})
+		out = append(out, fullBatch{"repeated and changed records (" + op + ")", op, func() ([]*write.Record, error) { return sc.repeated(shift, []int{n, rest}[shift]), nil }})
 	}
 	if turn := -1; sc.Object.Accepts(rpc.OperationInsert) {
-		out = append(out, fresh(rest, "new records among some that are there", rpc.OperationInsert, &write.Sending{Every: true, Reshape: func(w *write.Scenario, r *write.Record) *write.Record {
+		out = append(out, fresh(n, "new records among some that are there", rpc.OperationInsert, &write.Sending{Every: true, Reshape: func(w *write.Scenario, r *write.Record) *write.Record {
 			if turn++; turn%4 > 0 {
 				return r
 			}

@@ -202,7 +202,7 @@ func (sc *Scenario) newIdentifierFinds(seen map[string]write.Observed) error {
 			sc.keptAsItWas(&now, seen, false)
 		} else if now.Values = b.Records[0].Values; b.Succeeded(b.Records[0]) {
 			for _, diff := range sc.same([]*write.Expected{write.AsSent(&now)}, seen) {
-				sc.BrokenAs("changed", b.Operation, diff.Expected, diff.Actual, b.Reply)
+				sc.BrokenAs(diff.Symptom, b.Operation, diff.Expected, diff.Actual, b.Reply)
 			}
 		}
 	}

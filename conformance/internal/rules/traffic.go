@@ -183,7 +183,9 @@ func (t *Traffic) keep(c *Call) {
 	}
 	switch c.Method {
 	case rpc.MethodListObjects:
-		t.objects = c
+		if c.Result().Get("objects") != nil {
+			t.objects = c
+		}
 	case rpc.MethodListFields:
 		keep(t.fields)
 	case rpc.MethodSupportedOperations:

@@ -152,7 +152,7 @@ var (
 // readReply gives a finding the cause that its reply shows.
 func (sc *Scenario) readReply(f *conformance.Finding, symptom string, r *exchange.Reply) {
 	found := sc.ofMembers(r)
-	if found.Text == "" && (sc.Check().ID == "HTTP-003" || r.Reused && sc.Check().Write) && (r.Kind == wire.KindClosed || r.Kind == wire.KindReset) {
+	if found.Text == "" && (sc.Check().ID == "HTTP-003" || r.Reused && sc.Check().Write && !strings.HasPrefix(sc.Check().ID, "DAT-")) && (r.Kind == wire.KindClosed || r.Kind == wire.KindReset) {
 		found = Cause{
 			Text: "the connection is closed in the place of a reply: an exception or a nil pointer that nothing catches ends the handler, or the process, or a timer closes connections that are in use.",
 			Fix:  "catch what a handler throws, and answer it with a JSON-RPC error; the log of the endpoint has the place. Close only connections that have been idle for seconds.",

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unicode"
 
 	"github.com/destkit/destkit/conformance"
@@ -17,7 +16,6 @@ import (
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/lists"
-	"github.com/destkit/destkit/internal/quantity"
 )
 
 // way sends one call in an unusual way.
@@ -42,7 +40,7 @@ var Ways = map[string]way{
 	"with charset=utf-8":         header("Content-Type", "application/json; charset=utf-8"),
 	"with a chunked body":        changed(func(c *line.Request) { c.Chunked = true }),
 	"with Expect: 100-continue":  changed(func(c *line.Request) { c.Expect = true }),
-	"often on one connection":    onConnection(often),
+	"twice on one connection":    onConnection(twice),
 	"on a fresh connection":      changed(func(c *line.Request) { c.Fresh = true }),
 	"after a body that is no JSON, on the same connection": afterOnConnection(func(line.Request) line.Request {
 		return line.Request{Method: "garbage", Body: []byte("this is no JSON"), Odd: true}
@@ -197,24 +195,19 @@ func onConnection(do func(sc *Scenario, c line.Request, conn *wire.Conn) error) 
 	})
 }
 
-// often makes calls on one connection that follow each other at once, until a reply announces its end.
-func often(sc *Scenario, c line.Request, conn *wire.Conn) error {
+// twice makes two calls on one connection, unless the first reply announces its end.
+func twice(sc *Scenario, c line.Request, conn *wire.Conn) error {
 	c.Conn = conn
-	for n, size, began := 1, 0, time.Now(); n <= 2 || n <= 40 && size < line.FewBytes && time.Since(began) < time.Second; n++ {
-		r, err := sc.Send(c)
-		if err != nil || !r.OK() {
-			return err
-		}
-		if n > 1 && r.Passing() { // a reply of something in between, which ERR-007 is about
-			sc.Replies = sc.Replies[:len(sc.Replies)-1]
-			return nil
-		}
-		if size += len(r.Body); r.CloseAnnounced {
-			sc.Note("the endpoint announces that it closes the connection after %s", quantity.Count(n, "call"))
-			return nil
-		}
+	first, err := sc.Send(c)
+	if err != nil {
+		return err
 	}
-	return nil
+	if first.CloseAnnounced {
+		sc.Note("the endpoint announces that it closes the connection after each call")
+		return nil
+	}
+	_, err = sc.Send(c)
+	return err
 }
 
 // after sends a disturbed call, then the good one.

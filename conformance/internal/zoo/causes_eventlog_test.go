@@ -7,5 +7,5 @@ var causesOfEventLog = map[string]explanation{
 	"Python-log/deleted-state-merged":  {right: "(before|survive|earlier).{0,40}delete|old(er)? (values|state)|delete.{0,60}(leaves|keeps|remain|not remove)"},
 	"Python-log/refusals-are-events":   {right: "refused.*(written|stored|carried out)|(written|writes|carried out|stored).*(refus|skip)|upsert|before .{0,20}(check|validat)"},
 	"Python-log/flushed-every-seven":   {right: "flush|buffer|later|not awaited|asynchron|after the reply"},
-	"Python-log/snapshot-forgets-one":  {right: "hundred|\\b100\\b|single records|some (of the )?records"},
+	"Python-log/snapshot-forgets-one":  {right: "hundred|1 \\(number|single records|some (of the )?records"},
 }

@@ -145,7 +145,7 @@ var nodeBatches = []Mistake{
 	},
 	{
 		Name: "batches-remembered", Cause: "what is remembered of an earlier batch", Sentence: "A batch whose content was seen before is acknowledged and not executed.",
-		Finds: []string{"STA-004", "STA-006"}, Never: []string{"RPC-*", "DAT-*", "SEM-001", "SEM-006"},
+		Finds: []string{"DAT-016", "STA-004", "STA-006"}, Never: []string{"RPC-*", "SEM-001", "SEM-006"},
 	},
 	{
 		Name: "failures-filtered-out", Sentence: "Only records that were written get a result.",

@@ -4,7 +4,7 @@ package zoo_test
 var postgresBatches = []Mistake{
 	{
 		Name: "connection-not-returned", Sentence: "A batch with a record that does not fit returns before its connection does, and the pool runs out.",
-		Finds: []string{"ERR-002", "ERR-006", "RES-008", "OPS-004", "OPS-007", "SEM-001", "SEM-006", "ERR-001", "PAR-002"}, Never: []string{"RPC-*", "STA-*"},
+		Finds: []string{"ERR-002", "ERR-006", "RES-008", "OPS-004", "OPS-007", "SEM-001", "SEM-006", "ERR-001", "PAR-002", "RES-012", "FLD-011"}, Never: []string{"RPC-*", "STA-*"},
 	},
 	{
 		Name: "aborted-transaction", Sentence: "There is no savepoint: the first error of a batch aborts its transaction, the records behind it fail, and those before it are rolled back after their success.",

@@ -148,7 +148,7 @@ var sqliteRows = []Mistake{
 	},
 	{
 		Name: "values-in-sql-text", Sentence: "The UPDATE is built from text, so that a value with a quote is refused as a syntax error.",
-		Finds: []string{"DAT-011", "DAT-014", "RES-020"}, Never: []string{"RPC-*", "SEM-001", "SEM-006", "DUR-001"},
+		Finds: []string{"DAT-011", "DAT-014", "RES-020", "FLD-014"}, Never: []string{"RPC-*", "SEM-001", "SEM-006", "DUR-001"},
 	},
 }
 
