@@ -58,6 +58,7 @@ func (s *Snapshots) Reset(ctx context.Context) error {
 	s.Rest.ForgetReplies()
 	s.Faults.Forget()
 	s.Journal.Forget()
+	defer s.Gate.Renew()
 	return s.Organizations.Drop(left)
 }
 
@@ -99,6 +100,7 @@ func (s *Snapshots) replace(ctx context.Context, a *archive.Archive) error {
 	if err := s.Organizations.Drop(old); err != nil {
 		return err
 	}
+	s.Gate.Renew()
 	if err := s.Connectors.Load(ctx); err != nil {
 		return err
 	}

@@ -120,6 +120,7 @@ type Gate struct {
 	mu       sync.Mutex // guards what follows, and Trust
 	pools    map[int64]*http.Transport
 	emulated map[int64]*Emulated
+	removed  map[int64]bool // of emulated destinations, whose stores a late call must not make again
 	limiters map[int64]*pace.Limiter
 
 	unrelieve func()       // ends that others may have idle connections closed
@@ -155,7 +156,7 @@ func New(options Options) *Gate {
 	if options.Pause == nil {
 		options.Pause = pause.For
 	}
-	g := &Gate{options: options, idle: idleTime, pools: map[int64]*http.Transport{}, emulated: map[int64]*Emulated{}, limiters: map[int64]*pace.Limiter{}}
+	g := &Gate{options: options, idle: idleTime, pools: map[int64]*http.Transport{}, emulated: map[int64]*Emulated{}, removed: map[int64]bool{}, limiters: map[int64]*pace.Limiter{}}
 	if options.Roots != nil {
 		g.roots.Store(options.Roots.Clone())
 	}
@@ -256,16 +257,25 @@ func (g *Gate) shut(id int64) error {
 }
 
 // Remove forgets a destination that was deleted, with the records of an
-// emulated one. Files of local_files stay: they are the user's.
+// emulated one, which no call opens again until Renew. Files of local_files stay: they are
+// the user's.
 func (g *Gate) Remove(id int64, typ string) error {
 	k := g.kind(typ)
 	if k == nil || k.emulated == nil || g.options.Emulate == nil {
 		return g.Forget(id)
 	}
 	e, err := g.store(id, k.emulated)
+	if errors.Is(err, errRemoved) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
+	g.opening.Lock() // who opens the store now waits, and is refused
+	defer g.opening.Unlock()
+	g.mu.Lock()
+	g.removed[id] = true
+	g.mu.Unlock()
 	if err := g.Forget(id); err != nil {
 		return err
 	}
@@ -276,6 +286,14 @@ func (g *Gate) Remove(id int64, typ string) error {
 		return fmt.Errorf("remove records of destination %d: %w", id, err)
 	}
 	return nil
+}
+
+// Renew forgets which destinations were removed: other ones get their ids once the state is
+// replaced.
+func (g *Gate) Renew() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	clear(g.removed)
 }
 
 // Close closes all that is open. Connections must not be used after it. Limits stay

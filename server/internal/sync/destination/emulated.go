@@ -79,14 +79,20 @@ func (g *Gate) Store(id int64, typ string) (*Emulated, error) {
 	return g.store(id, k.emulated)
 }
 
+// errRemoved answers a call that was under way when its destination was deleted.
+var errRemoved = errors.New("the destination was deleted")
+
 // store opens a store once for all connections of a destination.
 func (g *Gate) store(id int64, e *catalogue.Entry) (*Emulated, error) {
 	g.opening.Lock() // one at a time: opening one key twice would be two stores
 	defer g.opening.Unlock()
 	g.mu.Lock()
-	known := g.emulated[id]
+	known, removed := g.emulated[id], g.removed[id]
 	g.mu.Unlock()
-	if known != nil {
+	switch {
+	case removed:
+		return nil, errRemoved
+	case known != nil:
 		return known, nil
 	}
 	s, err := g.emulate(fmt.Sprintf("destination-%d", id), e)
