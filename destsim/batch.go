@@ -194,6 +194,7 @@ func appendResults(dst []byte, results []result) []byte {
 const (
 	alreadyPresent = "record already present"
 	notPresent     = "record not present"
+	takenValue     = " has a value that belongs to another record"
 )
 
 // skip reports a record that does not qualify, in the declared convention: the

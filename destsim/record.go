@@ -213,7 +213,7 @@ func (r *record) prepare(rows store.Rows, own []*store.Row) (string, error) {
 		}
 		for _, other := range others {
 			if !slices.ContainsFunc(own, func(o *store.Row) bool { return o.ID == other.ID }) {
-				return "field " + string(cell.column.quoted) + " has a value that belongs to another record", nil
+				return "field " + string(cell.column.quoted) + takenValue, nil
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"github.com/destkit/destkit/destsim/internal/store"
 	"slices"
 	"sync"
 
@@ -43,12 +44,15 @@ var parallelViolations = []violation{
 			}
 		})
 	}),
-	keeps("PAR-003", "upsert batches of three records of one sync run with the same identifiers that are in flight together add copies", func() seams {
+	keeps("PAR-003", "upsert batches of three new records of one sync run with the same identifiers that are in flight together add copies", func() seams {
 		var batches gathering[string, struct{}]
 		var unseeing perCall[bool]
 		copies := blind(func(r *record) bool { return unseeing.get(r.batch.call) })
 		copies.batch = func(c *call, b *batch) {
-			if b.upserts(3) {
+			if !b.upserts(3) {
+				return
+			}
+			if stored, _ := b.standings(); stored == 0 {
 				unseeing.set(c, batches.hold(c, b.sameKeys(), struct{}{}).together())
 			}
 		}
@@ -56,6 +60,7 @@ var parallelViolations = []violation{
 		return copies
 	}),
 	keeps("PAR-003.2", "upsert batches of three records of one sync run with the same identifiers that are in flight together write the first half of the fields from one batch and the second half from another", torn),
+	keeps("PAR-003.3", "upsert batches of three stored records of one sync run with the same identifiers that are in flight together write the whole record as it was before, with their own values", lostUpdates),
 	// One call is served at a time.
 	keeps("PAR-004", "list_objects calls are served one at a time under one lock and take Delays.Work each", func() seams {
 		one := make(chan struct{}, 1)
@@ -147,6 +152,40 @@ func (b *batch) sameKeys() string {
 		keys += " " + string(r.identifier)
 	}
 	return keys
+}
+
+// lostUpdates is PAR-003.3: a record is read, changed, and written back whole.
+func lostUpdates() seams {
+	var batches gathering[string, struct{}]
+	var read perCall[map[string][]byte] // the rows by their identifiers
+	return seams{
+		batch: func(c *call, b *batch) {
+			if !b.upserts(3) {
+				return
+			}
+			rows := map[string][]byte{}
+			for i, s := range b.allStandings() {
+				if s.stored {
+					rows[string(b.key(i))] = s.data
+				}
+			}
+			if batches.hold(c, b.sameKeys(), struct{}{}).together() {
+				read.set(c, rows)
+			}
+		},
+		rows: func(c *call, r *record, rows store.Rows) store.Rows {
+			return changedRows{Rows: rows, put: func(old *store.Row, data []byte) error {
+				if was := read.get(c)[string(r.key)]; was != nil {
+					data = was
+					for i := range r.cells {
+						data = withMember(data, r.cells[i].column.quoted, r.cells[i].raw)
+					}
+				}
+				return rows.Put(old, data)
+			}}
+		},
+		answered: read.forget,
+	}
 }
 
 // torn is PAR-003.2: a record is written in two statements, and the second one takes the

@@ -71,6 +71,15 @@ var batchViolations = []violation{
 				return done
 			}}
 		})),
+	keeps("RES-016.3", "where the first record has another order of members than the schema, changes are refused",
+		outOfOrder(func(order func(c *call) map[string]int) seams {
+			return seams{apply: func(c *call, r *record, next next) result {
+				if order(c) != nil && r.stored() {
+					return r.fail("the columns do not match")
+				}
+				return next(r)
+			}}
+		})),
 	// Nothing is written: there is no key to write to.
 	breaks("RES-019", "a record without identifier is answered with success", pretended((*record).anonymous)),
 }

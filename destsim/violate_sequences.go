@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
@@ -162,6 +163,7 @@ var ledgerViolations = []violation{
 	keeps("DUR-006.3", "a batch of a sync run that has sent U+0000 changes the first record of the object that is there, and that another run has written", reachesFirst),
 	keeps("DUR-007", "a record that fails validation is written, with its identifier alone, when the next batch comes", writtenLater,
 		Also{"SEM-013", "the identifier alone of a refused change is written over the record that is there"}),
+	breaks("DUR-007.2", "the other values of a change are written where one is not allowed in its field", writtenInPart),
 	keeps("DUR-008", "update of a deleted record writes the record again that was deleted, and changes it", undeleted),
 }
 
@@ -254,6 +256,28 @@ func reachesFirst() seams {
 		},
 	}
 }
+
+// writtenInPart writes a change value by value, and takes nothing back.
+var writtenInPart = seams{apply: func(_ *call, r *record, next next) result {
+	stored, done := r.stored(), next(r)
+	key := r.batch.key(r.index)
+	if !stored || !done.invalid() || strings.HasSuffix(done.message, takenValue) || r.operation == rpc.OperationInsert {
+		return done
+	}
+	r.must(eachRow(r.batch.unit, r.object.table, r.active.quoted, key, func(rows store.Rows, row *store.Row) error {
+		data := row.Data
+		for j := range r.raw.Len() {
+			name, raw := r.raw.At(j)
+			if col := r.batch.plan.columns[string(name)]; col != nil && !col.Identifier {
+				if value, problem := col.canonical(raw); problem == "" {
+					data = withMember(data, col.quoted, value)
+				}
+			}
+		}
+		return rows.Put(row, data)
+	}))
+	return done
+}}
 
 // writtenLater keeps the keys of records that fail validation for the next batch.
 func writtenLater() seams {

@@ -128,17 +128,12 @@ func (r *record) same(data []byte) bool {
 type standing struct {
 	stored bool
 	same   bool // with the values of the record
+	data   []byte
 }
 
 // standings counts the records of a batch that are stored, and those with the same values.
 func (b *batch) standings() (stored, same int) {
-	u, err := b.call.sim.store.Begin()
-	if err != nil {
-		return 0, 0 // the batch itself will meet it again
-	}
-	defer u.Rollback()
-	for i := range b.Len() {
-		s := b.standing(u, i)
+	for _, s := range b.allStandings() {
 		if s.stored {
 			stored++
 		}
@@ -149,6 +144,18 @@ func (b *batch) standings() (stored, same int) {
 	return stored, same
 }
 
+func (b *batch) allStandings() (list []standing) {
+	u, err := b.call.sim.store.Begin()
+	if err != nil {
+		return nil // the batch itself will meet it again
+	}
+	defer u.Rollback()
+	for i := range b.Len() {
+		list = append(list, b.standing(u, i))
+	}
+	return list
+}
+
 func (b *batch) standing(u store.Unit, i int) (s standing) {
 	key := b.key(i)
 	if key == nil {
@@ -156,7 +163,7 @@ func (b *batch) standing(u store.Unit, i int) (s standing) {
 	}
 	_ = eachRow(u, b.object.table, b.identifier.quoted, key, func(_ store.Rows, row *store.Row) error {
 		if !s.stored {
-			s = standing{true, b.repeated(i, row.Data)}
+			s = standing{true, b.repeated(i, row.Data), bytes.Clone(row.Data)}
 		}
 		return nil
 	}) // the batch itself will meet an error again
