@@ -97,8 +97,8 @@ RACE        := GORACE=atexit_sleep_ms=0
 RACE_PACKAGES = ./destsim ./loadgen ./internal/proxy ./server/internal/sync/executor ./server/internal/sync/pace ./server/internal/sync/clock
 # Of package server, the eighth, what meets other calls or runs; the rest is one client.
 RACE_SERVER   = Cancel|Concurrent|Parallel|AtOnce|During|Overlap|Snapshot|Restore|Reset|Live|Journal|GoAway|Deliver|Advance|Clock|Stop
-# Of the judge, where calls run at the same time, are broken off, or meet several processes.
-RACE_JUDGE    = Disturb|Outage|Away|OneConnection|Hangs|Never|Replica|Interrupted|Timeout|TimesOut|Balancer|Processes|Resumes|SameSeed|LostList|KillMatrix|Ends|Example
+# Of the judge, one whole run, and where calls are broken off; every whole run shares the same state.
+RACE_JUDGE    = CleanUpRepeats|Outage|Away|Hangs|Never|Interrupted|Timeout|TimesOut|Balancer|Resumes|LostList|KillMatrix|Ends|Example
 race: ## run the short tests of the packages with shared state under the race detector
 	@$(IN_MEMORY) export CGO_ENABLED=1 $(RACE) $(TEST_GC) DESTKIT_TIER=race; \
 	run="$(GO) test -vet=off -race -gcflags=modernc.org/...=-race=false -short -timeout 20m -parallel 4"; \
