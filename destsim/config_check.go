@@ -96,7 +96,7 @@ func checkObjects(objects []ObjectConfig) []error {
 			bad(".name", "must not be empty")
 		}
 		if seen[o.Name] {
-			bad(".name", "object %q stands twice", o.Name)
+			bad(".name", "object %q occurs twice", o.Name)
 		}
 		seen[o.Name] = true
 		for j, op := range o.Operations {
@@ -104,7 +104,7 @@ func checkObjects(objects []ObjectConfig) []error {
 				bad(fmt.Sprintf(".operations[%d]", j), "%w", err)
 			}
 			if slices.Contains(o.Operations[:j], op) {
-				bad(fmt.Sprintf(".operations[%d]", j), "operation %q stands twice", op)
+				bad(fmt.Sprintf(".operations[%d]", j), "operation %q occurs twice", op)
 			}
 		}
 		if len(o.Operations) == 0 {
@@ -116,7 +116,7 @@ func checkObjects(objects []ObjectConfig) []error {
 				bad(fmt.Sprintf(".fields[%d].%s", j, key), "%w", err)
 			}
 			if names[f.Name] {
-				bad(fmt.Sprintf(".fields[%d].name", j), "field %q stands twice", f.Name)
+				bad(fmt.Sprintf(".fields[%d].name", j), "field %q occurs twice", f.Name)
 			}
 			names[f.Name] = true
 			if f.Identifier {

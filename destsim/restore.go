@@ -120,7 +120,7 @@ func (r *restoring) take(l *snapshotLine) error {
 			return err
 		}
 		if slices.ContainsFunc(r.objects, func(p *object) bool { return p.APIName == o.APIName }) {
-			return fmt.Errorf("object %q stands twice", clip(o.APIName))
+			return fmt.Errorf("object %q occurs twice", clip(o.APIName))
 		}
 		r.objects = append(r.objects, o)
 		return nil
@@ -232,7 +232,7 @@ func (q *savedObject) object() (*object, error) {
 			return nil, fmt.Errorf("object %q: field %q: %s: %w", clip(q.Name), clip(saved.Name), key, err)
 		}
 		if names[saved.Name] {
-			return nil, fmt.Errorf("object %q: field %q stands twice", clip(q.Name), clip(saved.Name))
+			return nil, fmt.Errorf("object %q: field %q occurs twice", clip(q.Name), clip(saved.Name))
 		}
 		names[saved.Name] = true
 		f := newField(saved.FieldConfig)
@@ -261,7 +261,7 @@ func canonicalData(text []byte) ([]byte, error) {
 			return false
 		}
 		if seen[text] {
-			problem = fmt.Errorf("field %q stands twice", clip(text))
+			problem = fmt.Errorf("field %q occurs twice", clip(text))
 			return false
 		}
 		seen[text] = true

@@ -93,7 +93,7 @@ func TestIDs(t *testing.T) {
 		got = append(got, c.id)
 	}
 	want := strings.Fields(features.IDs)
-	require.Len(t, slices.Compact(slices.Sorted(slices.Values(want))), len(want), "an id stands twice in ids.txt")
+	require.Len(t, slices.Compact(slices.Sorted(slices.Values(want))), len(want), "an id occurs twice in ids.txt")
 	require.ElementsMatch(t, want, got, "ids.txt and the feature files name different checks")
 }
 

@@ -299,11 +299,6 @@ func (w *crowded) control(method, path string, body, into any) {
 	}
 }
 
-// quieten ends the faults.
-func (w *crowded) quieten() {
-	w.control("DELETE", "/faults", nil, nil)
-}
-
 // settle lets the clock run until no run is active; the last retry of a run comes
 // long before the end of it.
 func (w *crowded) settle() (active int64) {

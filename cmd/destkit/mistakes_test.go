@@ -91,7 +91,7 @@ var mistakeGroups = []mistakeGroup{
 		{"conform {PAGE}", 3, "a web page (HTML), not with JSON"},
 		{"conform {NOTFOUND}", 3, "no endpoint under this path"},
 		{"load {REDIRECT} --write --object contact", 3, "a redirect, which is not followed"},
-		{"conform {UNHEALTHY}", 3, "says that it is unhealthy"},
+		{"conform {UNHEALTHY}", 3, "reports that it is unhealthy"},
 		{"conform service {SIM}", 2, "must end in /api/v1"},
 		{"conform {SERVICE}/api/v1", 3, "no endpoint under this path"},
 		{"GET {SERVICE}/api/v1/sync", 404, "did you mean /syncs?"},

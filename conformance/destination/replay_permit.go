@@ -60,7 +60,7 @@ func (p *permission) read(ctx context.Context, req *line.Request) (why string) {
 	case slices.ContainsFunc(oddBodies(), func(known *regexp.Regexp) bool { return known.Match(req.Body) }):
 		return ""
 	case twice != "":
-		return "the member " + twice + " stands twice in its body, so that two readers may take it for two calls"
+		return "the member " + twice + " occurs twice in its body, so that two readers may take it for two calls"
 	}
 	return "its body is none that this program sends"
 }

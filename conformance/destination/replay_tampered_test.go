@@ -135,7 +135,7 @@ func TestReplayWritesKeysOfTheRunOnly(t *testing.T) {
 		}, conformance.Options{}, "no key of the run"},
 		{"a second identifier", func(_ *conformance.Report, x *conformance.Exchange) {
 			x.Request.Body.Text = strings.Replace(sentBatch(), `"email":"zz`, `"Email":"ann@customer.com","email":"zz`, 1)
-		}, conformance.Options{}, "stands twice"},
+		}, conformance.Options{}, "occurs twice"},
 		{"a further record", func(_ *conformance.Report, x *conformance.Exchange) {
 			x.Request.Body.Text = strings.Replace(sentBatch(), `"records":[`, `"records":[{"email":"ann@customer.com","name":"n"},`, 1)
 		}, conformance.Options{}, "no key of the run"},

@@ -101,7 +101,7 @@ func TestEveryCheckIsKilled(t *testing.T) {
 	for _, v := range violation.All() {
 		_, known := cat.Check(matrixtest.CheckOf(v.ID))
 		require.True(t, known, "%s breaks no check of the catalogue", v.ID)
-		require.False(t, killed[v.ID], "%s stands twice", v.ID)
+		require.False(t, killed[v.ID], "%s occurs twice", v.ID)
 		killed[v.ID], killed[matrixtest.CheckOf(v.ID)] = true, true
 		for _, a := range v.Also {
 			_, known := cat.Check(a.ID)

@@ -201,7 +201,7 @@ func (r *run) open(ctx context.Context, report *conformance.Report, _ []*conform
 	case first.OK() && first.Status == http.StatusBadRequest && first.json == nil && strings.Contains(string(first.Body), "HTTPS server"):
 		problem("unreachable", "TLS is spoken on this port, and the URL begins with http://", "begin the base URL with https://")
 	case !first.OK() || first.json == nil:
-		problem("no-api", "the service answers "+first.short()+", and that is no JSON", "check the base URL: it is what stands before /syncs")
+		problem("no-api", "the service answers "+first.short()+", and that is no JSON", "check the base URL: it is the part before /syncs")
 	case r.key != "" && (first.Status == http.StatusUnauthorized || first.Status == http.StatusForbidden):
 		return false, conformance.Usage("the service refuses DESTKIT_WORKSPACE_API_KEY (HTTP %d): it must be the API key of a workspace, no personal access token", first.Status)
 	default:

@@ -103,7 +103,7 @@ var listSteps = []step{
 			sc.expect(got == want, fmt.Sprintf("%s holds %s", r.request.path, quantity.Count(want, "record")), strconv.Itoa(got), r.answer)
 		})
 	}},
-	{`^each record stands on one page$`, func(sc *scenario) error {
+	{`^each record is on one page$`, func(sc *scenario) error {
 		all := sc.lastReading()
 		for _, s := range sequences(all) {
 			met, total := len(s.records), s.last.total()

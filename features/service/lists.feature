@@ -141,7 +141,7 @@ Feature: Lists
 
     Given lists that nobody else adds to
     When a client reads each list page by page
-    Then each record stands on one page
+    Then each record is on one page
 
   @LST-015 @must @spec @spec-8 @needs-LST-002
   Scenario: The newest record comes first

@@ -331,10 +331,10 @@ Feature: Operations of syncs
 
   @OPER-019 @should @policy @spec-4.2
   Scenario: A mirror does not delete what has become invalid
-    A row that stands twice by mistake is still there. Deleting its record turns a mistake in the source into a loss.
+    A row that occurs twice by mistake is still there. Deleting its record turns a mistake in the source into a loss.
     Cause: an invalid row counts as no row.
     Fix: neither send nor delete a record whose identifier the source still has.
-    Good: run 2 sends nothing for the identifier that now stands twice
+    Good: run 2 sends nothing for the identifier that now occurs twice
     Bad: {"sync_plan":{"operation":"delete"},"records":[{"id":"b"}]}
 
     Given a sync with operation "mirror" and mirror_strategy "sync_updates_and_deletes" of

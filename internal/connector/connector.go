@@ -147,7 +147,7 @@ func (d *Declared) Check() (found Problems) {
 		place := fmt.Sprintf("credentials[%d]", i)
 		d.Credentials[i].check(d.Credentials, place, &found)
 		if id := d.Credentials[i].ID; known[id] {
-			found.Add(place+".id", "%q stands twice", id)
+			found.Add(place+".id", "%q occurs twice", id)
 		} else {
 			known[id] = true
 		}

@@ -132,7 +132,7 @@ func (r *Replay) permitted(x *conformance.Sight) (c call, why string) {
 		return c, "a secret was taken out of its body"
 	}
 	if repeatsMember(x.RequestBody) {
-		return c, "a member stands twice in its body, so that two readers may take it for two calls"
+		return c, "a member occurs twice in its body, so that two readers may take it for two calls"
 	}
 	var body struct {
 		Method *string

@@ -140,7 +140,7 @@ func (w *warehouseEntry) check(credentials []connector.Field, problems *connecto
 			problems.Add(at, notPlain)
 		}
 		if key := strings.ToLower(schema); schemas[key] {
-			problems.Add(at, "%q stands twice", schema)
+			problems.Add(at, "%q occurs twice", schema)
 		} else {
 			schemas[key] = true
 		}
@@ -162,7 +162,7 @@ func (w *warehouseEntry) check(credentials []connector.Field, problems *connecto
 			t.Schema = w.Schemas[0]
 		}
 		if name := strings.ToLower(t.Schema + "." + t.Name); tables[name] {
-			problems.Add(place+".name", "%q stands twice", t.Name)
+			problems.Add(place+".name", "%q occurs twice", t.Name)
 		} else {
 			tables[name] = true
 		}
@@ -192,7 +192,7 @@ func (t *tableEntry) check(place string, schemas []string, problems *connector.P
 	for j, c := range t.Columns {
 		at := fmt.Sprintf("%s.columns[%d]", place, j)
 		if key := strings.ToLower(c.Name); names[key] {
-			problems.Add(at+".name", "%q stands twice", c.Name)
+			problems.Add(at+".name", "%q occurs twice", c.Name)
 		} else if !plainName(c.Name) {
 			problems.Add(at+".name", notPlain)
 		} else {

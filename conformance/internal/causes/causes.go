@@ -64,7 +64,7 @@ var table = []struct {
 	{texts(`can only be used in that same thread`, `commands out of sync`, `another (?:command|operation) is (?:already )?in progress`, `recursive use of cursors`, `open DataReader`, `connection is busy`, `transaction within a transaction`,
 		`bad parameter or other API misuse`), Cause{
 		"shared connection", "calls at the same time use one connection to the database.",
-		"take a connection of its own for each call, from a pool.", together}},
+		"take a separate connection for each call, from a pool.", together}},
 	{texts(`too many SQL variables`, `too many (?:bind )?(?:parameters|placeholders|variables)`, `maximum of 2100`, `(?:number of|bind message has).{0,20}parameter.{0,60}(?:65535|0 parameters)`, `compound SELECT`, `expression tree is too large`), Cause{
 		"parameters of a statement", "one statement has more parameters than the database takes: records of a batch times mapped fields.",
 		"write a batch in several statements, or declare a smaller maximum_batch_size that holds with every field mapped.", ""}},
@@ -242,7 +242,7 @@ func Member(parent *wire.Node, name string, kind wire.NodeKind, known ...string)
 func absent(parent *wire.Node, name string, kind wire.NodeKind, known []string) Cause {
 	for _, m := range parent.Members {
 		if m.Value.Kind == kind && m.Name != name && !slices.Contains(known, m.Name) {
-			return Cause{"member under another name", fmt.Sprintf("the value stands under another name, %q: the member must be called %q.", foreign.Clip(m.Name, 40), name),
+			return Cause{"member under another name", fmt.Sprintf("the value is under another name, %q: the member must be called %q.", foreign.Clip(m.Name, 40), name),
 				fmt.Sprintf("call the member %q.", name), ""}
 		}
 	}
@@ -254,7 +254,7 @@ func absent(parent *wire.Node, name string, kind wire.NodeKind, known []string) 
 func ofValue(n *wire.Node, name string) (Cause, bool) {
 	switch v, is := n.Int(); {
 	case is && v < 1:
-		return Cause{"no limit", fmt.Sprintf("%q is %d: the number stands for \"no limit\", or was never set.", name, v),
+		return Cause{"no limit", fmt.Sprintf("%q is %d: the number means \"no limit\", or was never set.", name, v),
 			"give a number that the endpoint can keep; the service takes every number as it is.", ""}, true
 	case n.Kind == wire.Number && !n.IsInteger():
 		return Cause{"number with fraction", fmt.Sprintf("%q is %s: the number was calculated, or went through floating point.", name, shown(n)), "round it down to an integer.", ""}, true

@@ -177,7 +177,7 @@ func (s *Discovery) unhealthyProblem(c *write.Catalog) conformance.Problem {
 	if s.Target.Token == "" && credentials.MatchString(c.Unhealthy) {
 		fix = "give the token of the connection with --token-env NAME; or make test_connection succeed without one"
 	}
-	message := s.Redactor.String("the endpoint says that it is unhealthy: " + foreign.Clip(c.Unhealthy, 500))
+	message := s.Redactor.String("the endpoint reports that it is unhealthy: " + foreign.Clip(c.Unhealthy, 500))
 	return conformance.Problem{Kind: "unhealthy", ExitStatus: 3, Message: message, Fix: fix}
 }
 

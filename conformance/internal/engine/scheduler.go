@@ -222,7 +222,7 @@ func (sched *scheduler) confirm(ctx context.Context, c *conformance.Check) {
 	case c.Acquit, len(r.Findings) > 0 && r.everyExchange(lostConnection):
 		r.Status, r.Reason = conformance.Warn, "failed once and passed when it was run again alone"
 	default:
-		r.Status, r.Reason, r.unsteady = conformance.Flaky, "failed beside other calls, then passed alone with new keys: calls disturb each other, or the endpoint is not reliable", true
+		r.Status, r.Reason, r.unsteady = conformance.Flaky, "failed while other calls ran, then passed alone with new keys: calls disturb each other, or the endpoint is not reliable", true
 		r.blameOthers(c)
 	}
 	sched.settle(c, r)

@@ -76,7 +76,7 @@ func (sc *Scenario) whyMissing() write.Cause {
 	}
 	switch stored, ok := sc.together(operation, 1, nil); {
 	case !ok:
-		return either("the values of these records", "what stands beside them in their batch", "one of them alone in a batch (one record of the request below)")
+		return either("the values of these records", "the other records of their batch", "one of them alone in a batch (one record of the request below)")
 	case stored == 1:
 		return sc.whyTheseLost(operation, lost)
 	}
@@ -101,7 +101,7 @@ func (sc *Scenario) whyTheseLost(operation string, lost []*write.Record) write.C
 	case first != nil && len(first.Records) > 1:
 		return inBulk(first)
 	}
-	return seenCause("keep nothing of a batch for the next one.", "a record that is sent in a sync of its own is stored: what an earlier batch of the same sync has left (its plan, its operation or its content) decides instead of the call.")
+	return seenCause("keep nothing of a batch for the next one.", "a record that is sent in a separate sync is stored: what an earlier batch of the same sync has left (its plan, its operation or its content) decides instead of the call.")
 }
 
 // whyNoneStored is the cause where no record that is sent alone is stored.
@@ -122,7 +122,7 @@ func (sc *Scenario) whyNoneStored(operation string) write.Cause {
 
 // severalStores is the cause where only some looks show the written record.
 var severalStores = write.Cause{
-	Text: "some looks find the records and later ones do not: processes that take turns keep records of their own, or something takes the records away again.",
+	Text: "some looks find the records and later ones do not: processes that take turns keep separate records, or something takes the records away again.",
 	Fix:  "keep records in one store that all processes share, not in their memory.", Observed: true, Rule: ofWrites,
 }
 
@@ -139,14 +139,14 @@ func (sc *Scenario) whyLostTogether(operation string, b *write.Batch) write.Caus
 			"records of a batch are lost: %s; a record that was sent alone is stored.", sc.whichLost(b)).Of(map[bool]string{false: ofWrites}[sc.full])
 	case !sentBefore && slices.ContainsFunc(b.Records, b.Failed):
 		return seenCause("let a refused record take back its own write only: a savepoint or a transaction for each, which no later record shares.",
-			"one refused record takes back the others (what they share is rolled back): as many new records are stored, and beside a refused one they are not, though they are acknowledged.")
+			"one refused record takes back the others (what they share is rolled back): as many new records are stored, and with a refused one in the batch they are not, though they are acknowledged.")
 	case sentBefore && sc.staysDeleted(operation, lost):
-		return seenCause("take the mark away when the record is written again.", "new records are stored, and these stay deleted, also with other values in a sync of their own: a mark of the delete (a flag, a list of deleted keys) is never taken away.")
+		return seenCause("take the mark away when the record is written again.", "new records are stored, and these stay deleted, also with other values in a separate sync: a mark of the delete (a flag, a list of deleted keys) is never taken away.")
 	case sentBefore:
 		return seenCause("let each call write what it carries, whatever was sent before.", "new records are stored, and these, which were sent before, are not: what is remembered of an earlier batch decides instead of the call.")
 	case overlapping(sc.Latest):
-		return seenCause("let each batch write its own rows in a transaction of its own, and keep what calls share out of it.",
-			"a batch of %s is stored when no other runs beside it: batches at the same time take back each other's writes.", quantity.Count(n, "record")).Of(ofParallel)
+		return seenCause("let each batch write its own rows in its own transaction, and keep what calls share out of it.",
+			"a batch of %s is stored when no other runs at the same time: batches at the same time take back each other's writes.", quantity.Count(n, "record")).Of(ofParallel)
 	}
 	return write.Cause{} // neither their values nor their number: the rest of the check decides
 }

@@ -77,7 +77,7 @@ func (sc *Scenario) whyOld() write.Cause {
 // inBulk are the candidates where a batch of several records is not stored as one record is.
 func inBulk(b *write.Batch) write.Cause {
 	return either("a batch of "+quantity.Count(len(b.Records), "record")+" is not written as one of a single record is (a transaction that is not committed, a bulk statement)",
-		"what an earlier batch of the same sync has left (its plan, its operation or its content)", "the whole batch in a sync of its own")
+		"what an earlier batch of the same sync has left (its plan, its operation or its content)", "the whole batch in a separate sync")
 }
 
 // whyKept sends the change again in a separate sync, and then smaller and larger values.
@@ -85,18 +85,18 @@ func (c *lostChange) whyKept(b *write.Batch) write.Cause {
 	got, ok := c.storedAs(c.Operation, c.Record)
 	switch {
 	case !ok:
-		return either("a change is lost for what an earlier batch of its sync has left", "it is never made", c.Operation+" of one record in a sync of its own (here it was not accepted)")
+		return either("a change is lost for what an earlier batch of its sync has left", "it is never made", c.Operation+" of one record in a separate sync (here it was not accepted)")
 	case len(c.kept(got)) == 0 && b != nil && len(b.Records) > 1 && 2*len(c.fields) <= len(c.FieldsThatChange(c.Record)): // the others were changed
-		return either(quantity.List(c.fields)+" of a record is not written, or into another one, where several stand in a batch (an id or a variable that they share)",
-			"what an earlier batch of the same sync has left decides", "the whole batch in a sync of its own")
+		return either(quantity.List(c.fields)+" of a record is not written, or into another one, where a batch has several (an id or a variable that they share)",
+			"what an earlier batch of the same sync has left decides", "the whole batch in a separate sync")
 	case len(c.kept(got)) == 0 && b != nil && len(b.Records) > 1:
 		return inBulk(b)
 	case len(c.kept(got)) == 0:
-		return seenCause("keep nothing of a batch for the next one.", "the same change in a sync of its own is made: what an earlier batch of the same sync has left (its plan, its operation or its content) decides instead of the call.")
+		return seenCause("keep nothing of a batch for the next one.", "the same change in a separate sync is made: what an earlier batch of the same sync has left (its plan, its operation or its content) decides instead of the call.")
 	}
 	if other := c.created(c.Object.Creating()); other != nil {
 		if beside, ok := c.storedAs(c.Operation, c.Record, c.Changed(other, 1)); ok && len(c.kept(beside)) == 0 {
-			return seenCause("write a batch of one record as any other.", "the same change is made when another record stands in its batch, and not when it is alone: a batch of one record that is there is acknowledged and not written.")
+			return seenCause("write a batch of one record as any other.", "the same change is made when another record is in its batch, and not when it is alone: a batch of one record that is there is acknowledged and not written.")
 		}
 	}
 	now := got.Fields

@@ -190,7 +190,7 @@ func (sc *Scenario) fullBatchStored(what string) (answered bool, err error) {
 	sc.full = true
 	if err := sc.unchanged(leftAlone); err != nil {
 		sc.Explain(func(s string) bool { return s == "changed" && b.Operation == rpc.OperationInsert },
-			"insert overwrites records that are there; where SEM-002 passes, only in large batches, which take a path of their own (a bulk upsert).", "let insert leave records alone that are there, whatever the size of the batch.", false)
+			"insert overwrites records that are there; where SEM-002 passes, only in large batches, which take a separate path (a bulk upsert).", "let insert leave records alone that are there, whatever the size of the batch.", false)
 		return true, err
 	}
 	return true, sc.storedExactly()

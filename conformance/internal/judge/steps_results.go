@@ -242,7 +242,7 @@ func (sc *Scenario) sameInParallel() error {
 			if !b.Answered() && !b.Reply.InPlace() {
 				c.Text = "calls at the same time are refused (" + foreign.Clip(cmp.Or(b.Reply.ErrorText(), b.Reply.Short()), 120) +
 					"): they wait for an open transaction or a lock, or share a connection."
-				c.Fix = "give each call a connection and a transaction of its own, end the transaction on every path, and wait for a lock."
+				c.Fix = "give each call its own connection and transaction, end the transaction on every path, and wait for a lock."
 			}
 			sc.brokenBy(c, symptom, b.Operation, was+", as when it runs alone", is+": "+b.Reply.Short(), b.Reply)
 		}

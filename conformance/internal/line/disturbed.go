@@ -165,7 +165,7 @@ func (s *Session) answeredAlone(ctx context.Context, req Request, n int) (last *
 const (
 	SymptomOneConnection = "one connection at a time"
 	OneConnection        = "no second connection is served while another is open"
-	OneConnectionFix     = "serve each connection in a thread or task of its own (Python: ThreadingHTTPServer instead of HTTPServer), run more workers, or answer Connection: close and close after each reply."
+	OneConnectionFix     = "serve each connection in its own thread or task (Python: ThreadingHTTPServer instead of HTTPServer), run more workers, or answer Connection: close and close after each reply."
 )
 
 type dialer = func(ctx context.Context, network, addr string) (net.Conn, error)

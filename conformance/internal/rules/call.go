@@ -264,7 +264,7 @@ func (l *Look) withoutIdentifiers(b *Batch) bool {
 	for _, m := range first.Members {
 		if m.Value.Kind != wire.Bool && exchange.NodeText(m.Value) == b.texts[0] {
 			said = fmt.Sprintf("; the key is in the member %q", m.Name)
-			under = fmt.Sprintf(" (the key stands under another name, %q)", m.Name)
+			under = fmt.Sprintf(" (the key is under another name, %q)", m.Name)
 			break
 		}
 	}

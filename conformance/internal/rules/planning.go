@@ -172,7 +172,7 @@ func Texts(items []*wire.Node, key string) []string {
 
 func objectsUnique(l *Look, r *reply, items []*wire.Node) {
 	if twice := repeats(Texts(items, "object_api_name")); len(twice) > 0 {
-		l.broken("each object_api_name once", quantity.List(twice)+" stands twice", r)
+		l.broken("each object_api_name once", quantity.List(twice)+" occurs twice", r)
 	}
 }
 
@@ -287,7 +287,7 @@ func eightProperties(l *Look, r *reply, items []*wire.Node) {
 func fieldNames(l *Look, r *reply, items []*wire.Node) {
 	names := Texts(items, "field_api_name")
 	if twice := repeats(names); len(twice) > 0 {
-		l.broken("each field_api_name once", r.What()+": "+quantity.List(twice)+" stands twice", r)
+		l.broken("each field_api_name once", r.What()+": "+quantity.List(twice)+" occurs twice", r)
 	}
 	if slices.Contains(names, "") {
 		l.broken("a non-empty field_api_name", r.What()+": a field has an empty name", r)
@@ -328,6 +328,6 @@ func someAndUnique(l *Look, r *reply, items []*wire.Node) {
 		l.broken("at least one operation", r.What()+" is empty", r)
 	}
 	if twice := repeats(lists.Of(items, exchange.NodeText)); len(twice) > 0 {
-		l.broken("each operation once", r.What()+": "+quantity.List(twice)+" stands twice", r)
+		l.broken("each operation once", r.What()+": "+quantity.List(twice)+" occurs twice", r)
 	}
 }

@@ -104,7 +104,7 @@ func oneJSONValue(l *Look) error {
 			b.Cause, b.Observed = "the body is compressed (it begins with 1f 8b), and no Content-Encoding says so.", true
 			b.Fix = "send Content-Encoding: gzip with each body that is compressed."
 		case strings.ContainsAny(r.ID, "\"\\\n\t") && bytes.Contains(r.Body, []byte(`"`+r.ID+`"`)):
-			b.Cause, b.Observed = "the reply is put together as text: the id stands in it as it is, without the escapes of JSON.", true
+			b.Cause, b.Observed = "the reply is put together as text: the id is written into it without the escapes of JSON.", true
 			b.Fix = "let a JSON encoder write the whole reply."
 		case word != nil:
 			b.Cause = fmt.Sprintf("the encoder writes %s, which is no JSON value: a number that does not exist, such as an average of nothing, or a value in the words of a language.", word)
@@ -136,7 +136,7 @@ func notBoth(r *reply) (string, string) {
 	case r.Member("result") == nil || r.Member("error") == nil:
 		return "", ""
 	case r.Member("error").Is(wire.Null):
-		return `"result" alone; a null "error" beside it is present all the same: leave it out`, r.Short()
+		return `"result" alone; a null "error" next to it is present all the same: leave it out`, r.Short()
 	}
 	return `"result" or "error", never both`, r.Short()
 }

@@ -113,7 +113,7 @@ func asArray(p Pair) Difference {
 	count := fmt.Sprintf("%s of %d", quantity.Count(len(b), "item"), len(a))
 	d := firstOf([]sign{
 		{len(b) > len(a) && len(old) > 0 && (slices.Equal(b, slices.Concat(old, a)) || slices.Equal(b, slices.Concat(a, old))),
-			Added, "its items stand next to those from before"},
+			Added, "its items are added to those from before"},
 		{len(b) > len(a) && len(old) == len(b) && slices.Equal(b, slices.Concat(a, old[len(a):])),
 			Added, "what the list before was longer is still there"},
 		{len(a) == len(b) && slices.Equal(sorted(a), sorted(b)), ItemsUnordered, "its items are in another order"},

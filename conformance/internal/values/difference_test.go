@@ -78,7 +78,7 @@ func TestClassify(t *testing.T) {
 // TestAdded: what was there before shows in a value that was not put in its place.
 func TestAdded(t *testing.T) {
 	for _, c := range [][5]string{
-		{TypeArray, `["a","b"]`, `["x","y","z"]`, `["x","y","z","a","b"]`, "its items stand next to those from before"},
+		{TypeArray, `["a","b"]`, `["x","y","z"]`, `["x","y","z","a","b"]`, "its items are added to those from before"},
 		{TypeArray, `["a","b"]`, `["x","y","z"]`, `["a","b","z"]`, "what the list before was longer is still there"},
 		{rpc.TypeInteger, `7`, `-30`, `-23`, "the sum of the old value and the one that was sent"},
 		{rpc.TypeFloat, `0.1`, `0.2`, `0.30000000000000004`, "the sum of the old value and the one that was sent"},

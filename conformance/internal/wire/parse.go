@@ -92,7 +92,7 @@ func (p *parser) spend(n int) {
 
 func (p *parser) document() *Node {
 	if bytes.HasPrefix(p.b, []byte("\xef\xbb\xbf")) {
-		fail(&SyntaxError{Reason: "a byte order mark stands before the value"})
+		fail(&SyntaxError{Reason: "a byte order mark precedes the value"})
 	}
 	if p.at = rawjson.SkipSpace(p.b, 0); p.at == len(p.b) {
 		p.reached(p.at, rawjson.FaultEnd)

@@ -30,12 +30,12 @@ func (b *Batch) Misplaced(bad []*Record) Cause {
 		return Cause{}
 	case !inOrder:
 		return Cause{
-			Text: "there are as many failures as records that must fail, and not all stand at these: results are put together with another list than that of the records, or in another order.",
+			Text: "there are as many failures as records that must fail, and not all are at these: results are put together with another list than that of the records, or in another order.",
 			Fix:  "build the result where the record is written.",
 		}
 	}
 	return Cause{
-		Text: "the failures stand where the bad records are when the batch is sorted by its identifiers: the records were put into another order, and the results are matched by position.",
+		Text: "the failures are where the bad records would be when the batch is sorted by its identifiers: the records were put into another order, and the results are matched by position.",
 		Fix:  "keep the identifier next to each result, and match by it.",
 	}
 }

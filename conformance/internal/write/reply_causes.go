@@ -271,7 +271,7 @@ func (sc *Scenario) ofResults(b *Batch, symptom string) Cause {
 	case earlier != "":
 		return Cause{
 			Text: fmt.Sprintf("results of other batches are among them, such as of %s: the list of results is kept from call to call (a global, a default argument, a shared buffer).", foreign.Clip(earlier, 60)),
-			Fix:  "begin each call with an empty list of its own.",
+			Fix:  "begin each call with a new, empty list.",
 		}
 	}
 	return Cause{}

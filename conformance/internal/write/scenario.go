@@ -121,7 +121,7 @@ func (sc *Scenario) BrokenAs(symptom, operation, expected, actual string, where 
 	}
 	parallel := slices.Contains(sc.Check().Sections, "4.2.3") // calls at the same time
 	if i := slices.IndexFunc(where, (*exchange.Reply).InPlace); i >= 0 && parallel {
-		f.Cause = fmt.Sprintf("what stands before the endpoint, such as a balancer, answered HTTP %d in its place: this says nothing of what its calls share.", where[i].Status)
+		f.Cause = fmt.Sprintf("a proxy before the endpoint, such as a balancer, answered HTTP %d in its place: this says nothing of what its calls share.", where[i].Status)
 		f.Fix = "find out why it had no answer (workers that are full or restart, timeouts, a limit); judge once more when every call reaches the endpoint."
 	}
 	sc.Add(f, symptom, lists.Of(where, func(r *exchange.Reply) conformance.Exchange { return r.Exchange() }))

@@ -46,7 +46,7 @@ create   the destination has acknowledged nothing of the record yet
 change   it has acknowledged another content, or the operation is update
 resend   it has acknowledged this content: a full sync sends it again
 delete   the source no longer has it
-refuse   the row is invalid and stays: no identifier, one that stands twice, a
+refuse   the row is invalid and stays: no identifier, one that occurs twice, a
          cast or a template that fails
 skip     the first run takes it as sent
 

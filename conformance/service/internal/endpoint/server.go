@@ -95,7 +95,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var p *Endpoint
 	locked(&s.mu, func() { p = s.byName[name] })
 	if p == nil {
-		http.Error(w, "no destination stands here", http.StatusGone)
+		http.Error(w, "there is no destination at this URL", http.StatusGone)
 		return
 	}
 	p.serve(w, r)
