@@ -13,6 +13,7 @@ import (
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/descriptors"
 	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/sync/destination"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
 )
 
@@ -87,7 +88,7 @@ func Of(err error) *Failure {
 		return Refuse(http.StatusNotFound, "there is no such resource")
 	case errors.Is(err, store.ErrConflict):
 		return Refuse(http.StatusConflict, "the resource was changed by another request at the same time; read it and try again")
-	case errors.Is(err, store.ErrGone):
+	case errors.Is(err, store.ErrGone), errors.Is(err, destination.ErrRemoved):
 		return Refuse(http.StatusConflict, "something that the request refers to was deleted by another request at the same time; look what is there and try again")
 	case errors.As(err, &duplicate):
 		return ConflictField(duplicate.Field, "%q is taken; choose another %s", duplicate.Value, duplicate.Field)

@@ -265,7 +265,7 @@ func (g *Gate) Remove(id int64, typ string) error {
 		return g.Forget(id)
 	}
 	e, err := g.store(id, k.emulated)
-	if errors.Is(err, errRemoved) {
+	if errors.Is(err, ErrRemoved) {
 		return nil
 	}
 	if err != nil {

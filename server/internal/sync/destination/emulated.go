@@ -79,8 +79,9 @@ func (g *Gate) Store(id int64, typ string) (*Emulated, error) {
 	return g.store(id, k.emulated)
 }
 
-// errRemoved answers a call that was under way when its destination was deleted.
-var errRemoved = errors.New("the destination was deleted")
+// ErrRemoved is the error of a call that was under way when its emulated destination was
+// deleted.
+var ErrRemoved = errors.New("the destination was deleted")
 
 // store opens a store once for all connections of a destination.
 func (g *Gate) store(id int64, e *catalogue.Entry) (*Emulated, error) {
@@ -91,7 +92,7 @@ func (g *Gate) store(id int64, e *catalogue.Entry) (*Emulated, error) {
 	g.mu.Unlock()
 	switch {
 	case removed:
-		return nil, errRemoved
+		return nil, ErrRemoved
 	case known != nil:
 		return known, nil
 	}

@@ -210,7 +210,7 @@ func TestStoreLife(t *testing.T) {
 	require.Equal(t, []string{"destination-3", "destination-4"}, s.removed)
 	require.NoError(t, g.Remove(3, "google_ads"))
 	_, err = c.Objects(t.Context())
-	require.ErrorContains(t, err, errRemoved.Error(), "a late call makes no records of a destination that is gone")
+	require.ErrorContains(t, err, ErrRemoved.Error(), "a late call makes no records of a destination that is gone")
 	require.Equal(t, s.opened, s.closed)
 	g.Renew()
 	_, err = c.Objects(t.Context())
