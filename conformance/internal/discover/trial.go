@@ -91,8 +91,9 @@ func (t *trial) measureDelay(r *write.Record) {
 	if t.LearnFolding(t.BatchAt(r), r) != nil || t.Object.Folded != nil {
 		return
 	}
-	if after, all := t.Appears(t.Object.Creating(), []*write.Record{r}); all {
-		t.Late = max(t.Late, after*5/4+100*time.Millisecond)
+	// The window is what the author knows, and may be longer than this waits.
+	if after, all := t.Appears(t.Object.Creating(), []*write.Record{r}); all || t.Opts.ReadbackWindow > 0 {
+		t.Late = max(t.Late, after*5/4+100*time.Millisecond, t.Opts.ReadbackWindow)
 	}
 }
 

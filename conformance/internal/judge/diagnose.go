@@ -96,7 +96,7 @@ func (sc *Scenario) whyTheseLost(operation string, lost []*write.Record) write.C
 	}
 	last, first := sc.BatchAt(lost[0]), sc.batchWith(lost[0])
 	switch {
-	case last != nil && len(last.Records) > 1:
+	case last != nil && (len(last.Records) > 1 || overlapping(sc.Latest)):
 		return sc.whyLostTogether(operation, last)
 	case first != nil && len(first.Records) > 1:
 		return inBulk(first)
@@ -137,13 +137,15 @@ func (sc *Scenario) whyLostTogether(operation string, b *write.Batch) write.Caus
 	case there < n:
 		return seenCause("write every record of a batch, also those of the last chunk, and answer a failure where a write fails.",
 			"records of a batch are lost: %s; a record that was sent alone is stored.", sc.whichLost(b)).Of(map[bool]string{false: ofWrites}[sc.full])
+	case !sentBefore && overlapping(sc.Latest) && slices.ContainsFunc(b.Records, b.Failed):
+		return either("calls at the same time take back each other's writes", "one refused record takes back the others of its batch", "the request below, when no other call runs,")
 	case !sentBefore && slices.ContainsFunc(b.Records, b.Failed):
 		return seenCause("let a refused record take back its own write only: a savepoint or a transaction for each, which no later record shares.",
 			"one refused record takes back the others (what they share is rolled back): as many new records are stored, and with a refused one in the batch they are not, though they are acknowledged.")
 	case sentBefore && sc.staysDeleted(operation, lost):
 		return seenCause("take the mark away when the record is written again.", "new records are stored, and these stay deleted, also with other values in a separate sync: a mark of the delete (a flag, a list of deleted keys) is never taken away.")
 	case sentBefore:
-		return seenCause("let each call write what it carries, whatever was sent before.", "new records are stored, and these, which were sent before, are not: what is remembered of an earlier batch decides instead of the call.")
+		return seenCause("let each call write what it carries, whatever was sent before.", "new records are stored, and these, which were sent before, are not: the record that is there (removed, and not written again), or what is remembered of an earlier batch, decides instead of the call.")
 	case overlapping(sc.Latest):
 		return seenCause("let each batch write its own rows in its own transaction, and keep what calls share out of it.",
 			"a batch of %s is stored when no other runs at the same time: batches at the same time take back each other's writes.", quantity.Count(n, "record")).Of(ofParallel)

@@ -261,7 +261,7 @@ func (sc *Scenario) existOnce() error {
 	if sc.Readback == nil { // a witness shows a loss, and no copies
 		return cmp.Or(sc.Witnessed(write.RecordsOf(due), true), sc.needReadbackOf("how many copies of a record there are"))
 	}
-	seen, err := sc.Observe(write.RecordsOf(due))
+	seen, err := sc.ObserveUntil(write.RecordsOf(due), func(seen map[string]write.Observed) bool { return len(notThere(due, seen)) == 0 })
 	if err != nil {
 		return err
 	}

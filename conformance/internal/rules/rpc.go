@@ -100,7 +100,7 @@ func oneJSONValue(l *Look) error {
 			rest = r.Body[min(bad.Offset, len(r.Body)):]
 		}
 		switch word := noJSONWord.Find(rest); {
-		case bytes.HasPrefix(r.Body, []byte("\x1f\x8b")):
+		case bytes.HasPrefix(r.Body, []byte("\x1f\x8b")) && r.Header.Get("Content-Encoding") == "":
 			b.Cause, b.Observed = "the body is compressed (it begins with 1f 8b), and no Content-Encoding says so.", true
 			b.Fix = "send Content-Encoding: gzip with each body that is compressed."
 		case strings.ContainsAny(r.ID, "\"\\\n\t") && bytes.Contains(r.Body, []byte(`"`+r.ID+`"`)):
