@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"net/http"
 	"os"
 	"os/exec"
@@ -21,6 +20,7 @@ import (
 	"github.com/destkit/destkit/cmd/destkit/internal/demo"
 	"github.com/destkit/destkit/cmd/destkit/internal/syncs"
 	"github.com/destkit/destkit/cmd/destkit/testdata/crowd"
+	"github.com/destkit/destkit/internal/matrixtest"
 )
 
 // crowdSize sets how much a crowd does.
@@ -31,17 +31,13 @@ type crowdSize struct{ clients, calls, syncs int }
 // ends, the kept syncs have written their sources exactly, nothing is left open, and
 // the process ends on request.
 func TestMatrixCrowd(t *testing.T) {
+	matrixtest.Long(t)
 	t.Parallel()
 	size := crowdSize{40, 60, 50}
-	switch {
-	case os.Getenv("DESTKIT_CROWD") != "":
+	if os.Getenv("DESTKIT_CROWD") != "" {
 		calls, err := strconv.Atoi(os.Getenv("DESTKIT_CROWD"))
 		require.NoError(t, err, "DESTKIT_CROWD is how many calls each client makes")
 		size = crowdSize{200, calls, 500}
-	case testing.Short():
-		size = crowdSize{16, 25, 10}
-	case !slices.Contains([]string{"matrix", "full"}, os.Getenv("DESTKIT_TIER")):
-		t.Skip("part of make matrix; make crowd runs all of it")
 	}
 	w := newCrowded(t)
 	if os.Getenv("DESTKIT_CROWD") == "" {
@@ -181,14 +177,8 @@ func (w *crowded) idle(than stand) (now stand) {
 	}
 }
 
-// most is how much memory may stay. The short form runs under the race detector, which
-// gives back nothing of what it keeps about memory that was freed.
-func most(than stand) int64 {
-	if testing.Short() {
-		return math.MaxInt64
-	}
-	return than.memory*3/2 + (64 << 20)
-}
+// most is how much memory may stay.
+func most(than stand) int64 { return than.memory*3/2 + (64 << 20) }
 
 // slack is how many descriptors and goroutines come and go by themselves.
 const slack = 20

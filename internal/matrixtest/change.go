@@ -11,7 +11,7 @@ import (
 
 // change is what a sample is drawn for.
 type change struct {
-	commit string   // chooses the fortieth
+	commit string   // chooses the twentieth
 	since  string   // the base, in words
 	files  []string // paths from the root of the repository; uncommitted ones too
 	known  bool     // else which files have changed is not known

@@ -27,15 +27,15 @@ type Cell struct {
 // A cell belongs to one of so many parts, and the hash of the commit selects the one
 // that runs. Where shared code has changed so many run: a tenth.
 const (
-	parts      = 40
-	sharedRuns = 4
+	parts      = 20
+	sharedRuns = 2
 )
 
 // Sample reports which cells of a matrix run. All do in the tier of the whole matrices and
 // where single ones are requested with -run TEST/CELL; in make test each hundredth does, at
 // least one. In the tier of the matrices a cell runs
 //
-//   - if it belongs to the fortieth that the hash of the commit chooses, or to a tenth when
+//   - if it belongs to the twentieth that the hash of the commit chooses, or to a tenth when
 //     a file has changed that all cells share and no cell is about;
 //   - if a file has changed that it is about; where that is more than a tenth of the matrix,
 //     and more than ten cells, the commit chooses a tenth among them.
