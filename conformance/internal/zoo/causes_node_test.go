@@ -29,7 +29,7 @@ var causesOfNode = map[string]explanation{
 	"Node/fields-set-before-checks":      {right: "in part"},
 	"Node/index-keeps-old-keys":          {right: "index"},
 	"Node/columns-of-the-first-record":   {right: "by position"},
-	"Node/bulk-insert-overwrites":        {right: "path of their own"},
+	"Node/bulk-insert-overwrites":        {right: "separate path"},
 	"Node/row-written-back-whole":        {right: "written back whole"},
 	"Node/update-checked-as-new":         {right: "as if it were a new one"},
 	"Node/deletes-by-reference-alone":    {right: "one of the identifiers"},
