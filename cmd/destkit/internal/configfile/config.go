@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -92,6 +93,9 @@ func (c *configuration) setFlag(cmd *cobra.Command, entry yamlEntry) error {
 		return positionError(c.file, c.src, entry.value.GetToken(), fmt.Sprintf("%s takes one value, not a list", entry.key))
 	}
 	for _, value := range values {
+		if slices.Contains(besides, entry.key) && value != "" && !filepath.IsAbs(value) {
+			value = filepath.Join(filepath.Dir(c.file), value)
+		}
 		if err := flag.Value.Set(value); err != nil {
 			return positionError(c.file, c.src, entry.value.GetToken(), fmt.Sprintf("%s: %q is not %s", entry.key, value, command.FlagKind(flag)))
 		}
@@ -104,6 +108,9 @@ func (c *configuration) setFlag(cmd *cobra.Command, entry yamlEntry) error {
 	}
 	return nil
 }
+
+// besides are the flags whose files are looked for beside the file that names them.
+var besides = []string{"hooks", "waivers", "features", "tls-roots", "data", "template"}
 
 // Configurable leaves out the flags that make no sense in a file.
 func Configurable(f *pflag.Flag) bool { return f.Name != "config" && f.Name != "help" }

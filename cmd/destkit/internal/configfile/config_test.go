@@ -31,6 +31,20 @@ func TestFixturesHavePlaces(t *testing.T) {
 	require.NoError(t, settings.Placed(nil))
 }
 
+// TestFilesBesideTheConfiguration: a file that a configuration names is looked for beside it.
+func TestFilesBesideTheConfiguration(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "c.yaml")
+	require.NoError(t, os.WriteFile(file, []byte("hooks: h.yaml\nwaivers: /w.yaml\njournal: j\n"), 0o600))
+	got, cmd := map[string]*string{}, &cobra.Command{}
+	for _, name := range []string{"hooks", "waivers", "journal"} {
+		got[name] = cmd.Flags().String(name, "", "")
+	}
+	_, err := Apply(cmd, file)
+	require.NoError(t, err)
+	require.Equal(t, []string{filepath.Join(dir, "h.yaml"), "/w.yaml", "j"}, []string{*got["hooks"], *got["waivers"], *got["journal"]})
+}
+
 func TestLocated(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "c.yaml")
 	require.NoError(t, os.WriteFile(file, []byte("objects:\n  - name: a\n    fields: [{name: id, type: strng}]\nseed: 7\n"), 0o600))
