@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/base64"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 )
@@ -57,6 +58,22 @@ func (r *Redactor) Add(text, placeholder string) {
 		return
 	}
 	r.addSecret(at, text)
+}
+
+// AddAnother is Add under the next free number where other secrets have the placeholder, such as
+// "$DESTKIT_TOKEN_2": what is shown tells one secret from another.
+func (r *Redactor) AddAnother(text, placeholder string) {
+	r.mu.RLock()
+	taken := map[string]bool{}
+	for _, s := range r.secrets {
+		taken[s.placeholder] = s.text != text
+	}
+	r.mu.RUnlock()
+	name := placeholder
+	for n := 2; taken[name]; n++ {
+		name = placeholder + "_" + strconv.Itoa(n)
+	}
+	r.Add(text, name)
 }
 
 // String replaces every secret in s.

@@ -78,17 +78,18 @@ func (found *Findings) Add(f conformance.Finding, symptom string, where []confor
 
 // keep adds a finding while there are few, and counts it else.
 func (found *Findings) keep(f Finding) {
-	if !slices.Contains(found.symptoms, f.symptom) {
+	fresh := !slices.Contains(found.symptoms, f.symptom)
+	if fresh {
 		found.symptoms = append(found.symptoms, f.symptom)
 	}
-	if len(found.findings) >= maxFindings {
+	if len(found.findings) >= maxFindings && !(fresh && len(found.findings) < 2*maxFindings) {
 		found.surplus++
 		return
 	}
 	found.findings = append(found.findings, f)
 }
 
-// All are the findings so far, at most eight; the caller may complete them.
+// All are the findings so far, at most eight, and eight more with other symptoms; the caller may complete them.
 func (found *Findings) All() []Finding { return found.findings }
 
 // Symptoms are those of all findings, also of those beyond All.

@@ -165,6 +165,7 @@ func (sc *Scenario) repeatSuspects() error {
 					sc.Watch.Forget(last)
 				} else {
 					last.Alone, last.Call = true, call.Name+", which was sent again alone"
+					last.Chance = sc.survives(again)
 				}
 				return nil
 			}
@@ -177,6 +178,17 @@ func (sc *Scenario) repeatSuspects() error {
 		}
 	}
 	return nil
+}
+
+// survives reports whether a planning call, with which the endpoint has gone away, is answered when it
+// comes once more: then the call did not end it.
+func (sc *Scenario) survives(again line.Request) bool {
+	if again.Body != nil || again.Method == rpc.MethodSyncBatch || !slices.Contains(rpc.Methods(), again.Method) {
+		return false
+	}
+	outages := len(sc.Watch.All())
+	r, err := sc.Session.Send(sc.Ctx, sc.Check().ID, again)
+	return err == nil && r.Ended() && len(sc.Watch.All()) == outages
 }
 
 // OfCleanUp adds what the clean-up, with the largest delete batches of the run, shows against a check.

@@ -25,8 +25,9 @@ func planningGroup(g ruleset) map[string]Claim {
 	g.on(resultOf(rpc.MethodListObjects), "OBJ-001", "OBJ-002", "OBJ-003")
 	g.on(resultOf(rpc.MethodListFields), "FLD-001", "FLD-002", "FLD-003", "FLD-004", "FLD-005", "FLD-006", "FLD-008")
 	g.on(resultOf(rpc.MethodSupportedOperations), "OPS-001", "OPS-002")
-	g.on(emptyOf(rpc.MethodTestConnection), "CON-004")
-	g.on(emptyOf(rpc.MethodListObjects), "CON-005")
+	for id, method := range map[string]string{"CON-004": rpc.MethodTestConnection, "CON-005": rpc.MethodListObjects, "SPD-002": rpc.MethodGetSyncSpeed} {
+		g.late(func(t *Traffic, j *judge) []Verdict { return t.processed(j, "empty "+method) }, id)
+	}
 	g.pair("OBJ-004", rpc.MethodListObjects, func(t *Traffic, _ *Call) *Call { return t.objects })
 	for id, fits := range map[string]func(t *Traffic, c, before *Call) bool{
 		"FLD-010": func(_ *Traffic, c, before *Call) bool { return before.label() == c.label() },

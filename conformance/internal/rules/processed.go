@@ -45,7 +45,8 @@ func (t *Traffic) keepBatch(c *Call) {
 	if c.Batch.IsArray {
 		t.batches.results += len(c.Batch.List)
 	}
-	if c.Records == 0 || c.Kind == wire.KindTimeout || !c.enveloped() && !c.Ended() || c.refusedOutside() {
+	lost := c.Kind == wire.KindClosed || c.Kind == wire.KindReset
+	if c.Records == 0 || c.Kind == wire.KindTimeout || !c.enveloped() && !c.Ended() && !lost || c.refusedOutside() {
 		return
 	}
 	processed := c.Batch.IsArray && len(c.Batch.List) > 0
@@ -78,7 +79,20 @@ func (t *Traffic) keepBatch(c *Call) {
 	}
 }
 
-// count counts a batch of a kind.
+// keepEmpty counts a call with empty params. An error may have a good reason (spec 4.2.4), unless each
+// ends so, or it is about the method or its params.
+func (t *Traffic) keepEmpty(c *Call) {
+	about := hasCode(c.reply, "-32601") || hasCode(c.reply, "-32602")
+	if !c.empty || !c.known() || c.Result() == nil && !about && !(c.IsError() && t.admitted(c)) {
+		return
+	}
+	t.batches.count("empty "+c.Method+"\x00"+c.Method, c, c.Result() != nil)
+	if about {
+		t.batches.count("empty "+c.Method+"\x00"+c.Method, c, false)
+	}
+}
+
+// count counts a call of a kind.
 func (b *batches) count(of string, c *Call, processed bool) {
 	g := b.groups[of]
 	if g == nil {
@@ -103,7 +117,8 @@ func (b *batches) count(of string, c *Call, processed bool) {
 func (t *Traffic) processed(j *judge, of string) (out []Verdict) {
 	for _, key := range slices.Sorted(maps.Keys(t.batches.groups)) {
 		g := t.batches.groups[key]
-		if name, _, _ := strings.Cut(key, "\x00"); name != of {
+		name, what, _ := strings.Cut(key, "\x00")
+		if name != of {
 			continue
 		}
 		v := Verdict{Check: j.check, Call: g.first, Look: &Look{}, Looked: 1}
@@ -112,13 +127,13 @@ func (t *Traffic) processed(j *judge, of string) (out []Verdict) {
 		case g.processed > 0:
 			v = t.judge(j, g.seen)
 			if v.Looked = g.processed; g.refused > 0 {
-				v.Look.note("%d of %s of %s %s refused as a whole", g.refused, quantity.Count(g.refused+g.processed, "batch"), g.seen.Batch.Operation, were)
+				v.Look.note("%d of %s of %s %s refused as a whole", g.refused, quantity.Count(g.refused+g.processed, "call"), what, were)
 			}
 		case g.refused >= leastRefused:
 			v = t.judge(j, g.first)
-			v.Look.note("%s %s refused as a whole, and none was processed", quantity.Count(g.refused, "batch"), were)
+			v.Look.note("%s of %s %s refused as a whole, and none was processed", quantity.Count(g.refused, "call"), what, were)
 		default:
-			v.Undecided = "one batch was refused as a whole, and there was no other: " + g.first.Short()
+			v.Undecided = "one call was refused as a whole, and there was no other: " + g.first.Short()
 		}
 		out = append(out, v)
 	}

@@ -27,8 +27,8 @@ func rpcGroup(g ruleset) map[string]Claim {
 		return good(c) && (!unread || c.known() && openapi.ValidateParams(c.Method, Sample(c.params.Raw)) == nil) ||
 			answers(c) && c.form == badParams && !unread
 	}, "RPC-003")
-	unknown := func(c *Call) bool { return good(c) && !c.known() && !c.almostKnown() }
-	g.on(unknown, "RPC-008")
+	unknown := func(c *Call) bool { return good(c) && c.unknown() }
+	g.onTraffic(func(t *Traffic, c *Call) bool { return unknown(c) || t.strange.pages(c) }, "RPC-008")
 	g.on(func(c *Call) bool { return unknown(c) && ordinaryName.MatchString(c.Method) }, "RPC-009")
 	g.on(func(c *Call) bool { return good(c) && c.almostKnown() }, "RPC-019")
 	g.on(func(c *Call) bool { return answers(c) && c.form == noJSON && c.badBody }, "RPC-010")
@@ -71,6 +71,35 @@ func rpcGroup(g ruleset) map[string]Claim {
 		},
 	}
 }
+
+// strange is how calls of unknown methods were answered. A page of a gateway says nothing about one
+// call; given to each of them, and to no other in between, it is the answer of the endpoint.
+type strange struct {
+	page     *Call // the latest of a gateway
+	others   int   // calls of known methods that were answered since
+	answered bool  // one was answered by the endpoint
+}
+
+func (s *strange) pages(c *Call) bool {
+	return s.page != nil && s.others > 0 && !s.answered && c.outside() && c.Status == s.page.Status
+}
+
+func (s *strange) keep(c *Call) {
+	if c.outside() {
+		s.page, s.others = c, 0
+	} else if c.known() && c.enveloped() {
+		s.others++
+	} else if c.unknown() && c.enveloped() {
+		s.answered = true
+	}
+}
+
+// outside reports whether a gateway answered a good call of an unknown method.
+func (c *Call) outside() bool {
+	return c.Good() && c.unknown() && c.Ended() && c.Passing() && !c.Enveloped()
+}
+
+func (c *Call) unknown() bool { return !c.known() && !c.almostKnown() }
 
 // ordinaryName is the form of a method that is not refused for its form.
 var ordinaryName = regexp.MustCompile(`^[A-Za-z_]{1,64}$`)

@@ -91,13 +91,6 @@ func resultOf(method string) func(c *Call) bool {
 	return func(c *Call) bool { return c.form == goodForm && c.Method == method && c.Result() != nil }
 }
 
-// emptyOf takes calls with empty params; an error but "invalid params" may have another cause.
-func emptyOf(method string) func(c *Call) bool {
-	return func(c *Call) bool {
-		return c.form == goodForm && c.Method == method && c.empty && (c.Result() != nil || c.IsError() && c.ErrorCode() == "-32602")
-	}
-}
-
 // late judges at the end only.
 func (g ruleset) late(judge func(t *Traffic, j *judge) []Verdict, ids ...string) {
 	for _, id := range ids {

@@ -131,7 +131,7 @@ func bearerOf(value string) string {
 func refusedMethods(t *Traffic, j *judge) (out []Verdict) {
 	for _, auth := range slices.Sorted(maps.Keys(t.callers)) {
 		a := t.callers[auth]
-		if len(a.methods) == 0 {
+		if len(a.methods) == 0 || t.outdone(a) {
 			continue
 		}
 		for _, method := range slices.Sorted(maps.Keys(a.refused)) {
@@ -150,6 +150,17 @@ func refusedMethods(t *Traffic, j *judge) (out []Verdict) {
 		out = append(out, v)
 	}
 	return out
+}
+
+// outdone reports whether another caller got results of all methods that gave this one a result, and
+// of more: then that one has the configured credentials, and this one some that are checked too little.
+func (t *Traffic) outdone(a *caller) bool {
+	for _, o := range t.callers {
+		if len(o.methods) > len(a.methods) && !slices.ContainsFunc(slices.Collect(maps.Keys(a.methods)), func(m string) bool { return !o.methods[m] }) {
+			return true
+		}
+	}
+	return false
 }
 
 // tlsGroup judges the connection (spec 5.2.1).

@@ -19,7 +19,6 @@ import (
 // speedGroup judges get_sync_speed and X-RateLimit-Limit (spec 8).
 func speedGroup(g ruleset) map[string]Claim {
 	g.on(resultOf(rpc.MethodGetSyncSpeed), "SPD-001", "SPD-003", "SPD-004")
-	g.on(emptyOf(rpc.MethodGetSyncSpeed), "SPD-002")
 	g.pair("SPD-005", rpc.MethodGetSyncSpeed, func(t *Traffic, _ *Call) *Call { return t.spoke })
 	g.on(func(c *Call) bool { return c.Ended() && limited(c.reply) }, "RL-001", "RL-002", "RL-006")
 	g["RL-003"] = &rule{

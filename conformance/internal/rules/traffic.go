@@ -31,6 +31,7 @@ type Traffic struct {
 	authorized         string // the latest Authorization that was accepted
 	callers            map[string]*caller
 	batches            batches
+	strange            strange
 	handshake          atomic.Pointer[Handshake] // the latest
 }
 
@@ -166,6 +167,8 @@ func (t *Traffic) keep(c *Call) {
 		return
 	}
 	t.keepAccess(c)
+	t.strange.keep(c)
+	t.keepEmpty(c)
 	if c.Batch != nil {
 		if known := t.fields[c.Object]; known != nil && c.addsFields(known) {
 			delete(t.fields, c.Object)

@@ -182,7 +182,10 @@ func AddHeaderSecrets(secrets *Redactor, lines []Header) int {
 				value = strings.TrimSpace(rest)
 			}
 		}
-		secrets.Add(value, placeholder)
+		if hidden(value) { // of a recording
+			continue
+		}
+		secrets.AddAnother(value, placeholder)
 		n++
 	}
 	return n

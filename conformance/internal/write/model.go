@@ -169,7 +169,11 @@ func (sc *Scenario) Observe(records []*Record) (map[string]Observed, error) {
 func (sc *Scenario) LookUp(object, field string, ids []json.RawMessage) (map[string]Observed, error) {
 	sc.HookAsked = sc.HookAsked || sc.Object != nil && object == sc.Object.APIName
 	started := time.Now()
-	reply, err := hook.Paged(sc.Readback)(sc.Ctx, hook.ReadbackRequest{Object: object, IdentifierField: field, Identifiers: ids})
+	request := hook.ReadbackRequest{Object: object, IdentifierField: field, Identifiers: ids}
+	reply, err := hook.Paged(sc.Readback)(sc.Ctx, request)
+	if err != nil && line.BrokenOff(err) && sc.JudgesAlone.Load() { // by a restart, as the first time
+		reply, err = hook.Paged(sc.Readback)(sc.Ctx, request)
+	}
 	if err != nil {
 		if sc.Ctx.Err() != nil {
 			return nil, line.Overtime(sc.Ctx)
