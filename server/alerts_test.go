@@ -3,6 +3,7 @@ package server
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -44,9 +45,7 @@ func (w *world) within(t *testing.T) {
 // changed is a sync with changes, whole, as the spec dialect wants updates.
 func changed(changes map[string]any) map[string]any {
 	body := syncBody(1, 1)
-	for key, value := range changes {
-		body[key] = value
-	}
+	maps.Copy(body, changes)
 	return body
 }
 
@@ -64,8 +63,7 @@ func (w *world) notices(l *listener) (hooks, mails []string) {
 		sign := map[string]string{lifecycle.EventRaised: "+", lifecycle.EventResolved: "-"}[body.Event]
 		hooks = append(hooks, sign+body.Message)
 	}
-	for _, m := range w.control("GET", "/mailbox", nil).want(200).at("mails").([]any) {
-		m := m.(map[string]any)
+	for _, m := range w.control("GET", "/mailbox", nil).want(200).objects("mails") {
 		sign := map[string]string{"alert": "+", "recovery": "-"}[m["kind"].(string)]
 		mails = append(mails, sign+strings.TrimPrefix(m["subject"].(string), "Customers: "))
 	}
@@ -340,8 +338,7 @@ func TestAlertsThatChange(t *testing.T) {
 	}
 	set := func(alerts ...api.Alert) {
 		w.change(func(tx *store.Tx) error {
-			y, err := syncByID(tx, id)
-			require.NoError(t, err)
+			y := must(syncByID(tx, id))(t)
 			if y.Config.AlertAttributes = alerts; alerts == nil {
 				y.Config.AlertAttributes = []api.Alert{}
 			}
@@ -367,8 +364,7 @@ func TestRecipients(t *testing.T) {
 	w, l := alerting(t)
 	id := w.alerted(alertOf(api.AlertFailure, "first_time", true, nil))
 	w.change(func(tx *store.Tx) error {
-		ws, err := store.Workspaces.Any(tx, 1)
-		require.NoError(t, err)
+		ws := must(store.Workspaces.Any(tx, 1))(t)
 		for i, email := range []string{"ada@example.com", "off@example.com", "elsewhere@example.com"} {
 			u := &store.User{OrganizationID: ws.OrganizationID, Email: email, Role: api.RoleMember, Notifications: i != 1}
 			require.NoError(t, store.Users.Create(tx, u))

@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -64,15 +65,13 @@ func TestMatrixAuditOfEachOperation(t *testing.T) {
 			}
 			id := w.kept(world.changes).id("data.id")
 			w.runsThrough(id)
-			first := w.audits(id, nil)
-			require.True(t, first.Clean, "%+v", first.Findings)
+			flawless(t, w.audits(id, nil))
 			w.changeSource(`UPDATE customers SET name = 'Countess', age = NULL WHERE id = 1`)
 			w.changeSource(`DELETE FROM customers WHERE id = 2`)
 			w.changeSource(`INSERT INTO customers (id, email, name) VALUES (5, 'new@example.com', 'New'), (6, NULL, 'Nobody'),
 				(7, 'twin@example.com', 'A'), (8, 'twin@example.com', 'B')`)
 			w.runsThrough(id)
-			second := w.audits(id, nil)
-			require.True(t, second.Clean, "%+v", second.Findings)
+			second := flawless(t, w.audits(id, nil))
 			require.Equal(t, world.want, said(second))
 			require.EqualValues(t, 2, second.Checked.Runs)
 			require.EqualValues(t, 6, second.Checked.Source)
@@ -109,8 +108,7 @@ func TestMatrixAuditOfLyingDestinations(t *testing.T) {
 			w := newSyncWorld(t)
 			w.changeSource(threePeople)
 			id := w.kept(nil).id("data.id")
-			fault, err := w.sim.ArmFault(world.fault)
-			require.NoError(t, err)
+			fault := must(w.sim.ArmFault(world.fault))(t)
 			w.runsThrough(id)
 			require.NoError(t, w.sim.DisarmFault(fault))
 			require.Empty(t, w.sim.UnfiredFaults())
@@ -139,35 +137,29 @@ func TestAuditOfEmulatedDestinations(t *testing.T) {
 			"destination_attributes": map[string]any{"connection_id": crm, "object": "Contact"},
 			"mappings":               []any{column("email", "Email", true), column("name", "LastName", false)},
 		}
-		for name, value := range changes {
-			body[name] = value
-		}
+		maps.Copy(body, changes)
 		return w.do("POST", "/syncs", w.key, w.body(body)).want(200).id("data.sync_id")
 	}
-	own := func(id int64) *audit.Report { return w.audits(id, map[string]any{"readback": nil}) }
 	first := sync(nil)
-	run := w.runsThrough(first)
-	require.Equal(t, "completed", run.at("data.status"), string(run.text))
-	clean := own(first)
-	require.True(t, clean.Clean, "%+v", clean.Findings)
+	w.runsThrough(first).ended("completed")
+	clean := flawless(t, w.ownAudit(first))
 	require.EqualValues(t, 3, clean.Checked.Destination)
 
 	w.changeSource(`DELETE FROM customers WHERE id = 2`)
 	other := sync(map[string]any{"operation": "mirror"})
 	w.runsThrough(other)
-	found := own(other)
+	found := w.ownAudit(other)
 	require.True(t, found.Clean)
 	require.Equal(t, []string{`foreign "grace@example.com"`}, said(found), "of another sync")
 
 	swap := sync(map[string]any{"operation": "mirror", "mirror_strategy": "upload_and_swap"})
 	w.runsThrough(swap)
-	found = own(swap)
-	require.True(t, found.Clean, "%+v", found.Findings)
+	found = flawless(t, w.ownAudit(swap))
 	require.Empty(t, found.Findings, "everything else is gone")
-	require.Contains(t, said(own(first)), `lost "grace@example.com"`, "for the first sync that is a loss")
+	require.Contains(t, said(w.ownAudit(first)), `lost "grace@example.com"`, "for the first sync that is a loss")
 	w.changeSource(`INSERT INTO customers (id, email, name) VALUES (2, 'grace@example.com', 'Grace')`)
 	w.runsThrough(sync(nil))
-	found = own(swap)
+	found = w.ownAudit(swap)
 	require.False(t, found.Clean, "a swap leaves nothing foreign")
 	require.Contains(t, said(found), `foreign "grace@example.com"`)
 }
@@ -177,16 +169,14 @@ func TestAuditOfEmulatedDestinations(t *testing.T) {
 func TestAuditOfAppends(t *testing.T) {
 	w := newSyncWorld(t)
 	w.changeSource(threePeople)
-	own := func(id int64) *audit.Report { return w.audits(id, map[string]any{"readback": nil}) }
 	id := w.do("POST", "/syncs", w.key, w.body(w.spreadsheet(nil))).want(200).id("data.sync_id")
 	w.runsThrough(id)
-	clean := own(id)
-	require.True(t, clean.Clean, "%+v", clean.Findings)
+	clean := flawless(t, w.ownAudit(id))
 	require.EqualValues(t, 3, clean.Checked.Ledger)
 	w.changeSource(`INSERT INTO customers (id, name) VALUES (9, 'Late')`)
-	require.Contains(t, fmt.Sprint(said(own(id))), "missing")
+	require.Contains(t, fmt.Sprint(said(w.ownAudit(id))), "missing")
 	w.runsThrough(id)
-	require.True(t, own(id).Clean, "%+v", own(id).Findings)
+	flawless(t, w.ownAudit(id))
 
 	skipping := w.do("POST", "/syncs", w.key, w.body(w.spreadsheet(map[string]any{
 		"historical_sync_operation": "skip_current_records",
@@ -195,12 +185,11 @@ func TestAuditOfAppends(t *testing.T) {
 	w.runsThrough(skipping)
 	w.changeSource(`INSERT INTO customers (id, name) VALUES (10, 'Later')`)
 	w.runsThrough(skipping)
-	found := own(skipping)
-	require.True(t, found.Clean, "%+v", found.Findings)
+	found := flawless(t, w.ownAudit(skipping))
 	require.Empty(t, found.Findings)
 	require.EqualValues(t, 1, found.Checked.Destination)
 	w.control("POST", "/clock", map[string]any{"advance": "400h"}).want(200)
-	require.True(t, own(skipping).Clean, "%+v", own(skipping).Findings)
+	flawless(t, w.ownAudit(skipping))
 }
 
 // TestAuditBehindTheMark: rows at the high-water mark wait for the next run, and
@@ -210,14 +199,12 @@ func TestAuditBehindTheMark(t *testing.T) {
 	w.changeSource(`UPDATE customers SET signed_up = '2026-01-01T00:00:00Z'`)
 	w.changeSource(`INSERT INTO customers (id, name, signed_up) VALUES (2, 'Grace', '2026-01-02T00:00:00Z'), (3, 'Alan', '2026-01-03T00:00:00Z')`)
 	id := w.do("POST", "/syncs", w.key, w.body(w.spreadsheet(map[string]any{"high_water_mark_attribute": "signed_up"}))).want(200).id("data.sync_id")
-	own := func() *audit.Report { return w.audits(id, map[string]any{"readback": nil}) }
 	run := w.runsThrough(id)
 	require.EqualValues(t, 2, run.id("data.records_updated"), "the last moment waits")
-	clean := own()
-	require.True(t, clean.Clean, "%+v", clean.Findings)
+	clean := flawless(t, w.ownAudit(id))
 	require.Equal(t, audit.Checked{Source: 3, Ledger: 2, Destination: 2, Runs: 1}, clean.Checked)
 	w.changeSource(`INSERT INTO customers (id, name, signed_up) VALUES (4, 'Behind', '2026-01-01T12:00:00Z')`)
-	missing := own()
+	missing := w.ownAudit(id)
 	require.EqualValues(t, 1, missing.Totals[audit.Missing])
 	require.Contains(t, string(missing.Findings[0].Expected), "Behind")
 }
@@ -238,9 +225,8 @@ func TestAuditOfHandledValues(t *testing.T) {
 	w.runsThrough(first)
 	w.changeSource(`UPDATE customers SET name = 'Another'`)
 	require.EqualValues(t, 1, w.runsThrough(second).id("data.records_updated"))
-	found := w.audits(second, map[string]any{"readback": nil})
-	require.True(t, found.Clean, "%+v", found.Findings)
-	require.Equal(t, []string{`changed "ada@example.com" LastName`}, said(w.audits(first, map[string]any{"readback": nil})), "a run would change it")
+	flawless(t, w.ownAudit(second))
+	require.Equal(t, []string{`changed "ada@example.com" LastName`}, said(w.ownAudit(first)), "a run would change it")
 }
 
 // TestAuditOfTopics: the latest message of an identifier counts, or each message,
@@ -251,8 +237,7 @@ func TestAuditOfTopics(t *testing.T) {
 			w := newLiveWorld(t, map[string]any{"sync_behavior_family": family})
 			w.post("ada@x.io Ada")
 			w.post("bob@x.io Bob", "ada@x.io A.", "ada@x.io Countess")
-			clean := w.audits(w.sync, nil)
-			require.True(t, clean.Clean, "%+v", clean.Findings)
+			clean := flawless(t, w.audits(w.sync, nil))
 			require.EqualValues(t, 4, clean.Checked.Source)
 			require.EqualValues(t, 2, clean.Checked.Destination)
 			w.batch("delete", map[string]any{"email": "bob@x.io"})

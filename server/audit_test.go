@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -27,8 +28,7 @@ func (w *syncWorld) batch(operation string, records ...map[string]any) {
 	w.t.Helper()
 	client := rpc.Client{URL: w.destination(), Token: "destination-token"}
 	object := rpc.ObjectRef{APIName: "person", Label: "Person"}
-	fields, err := client.ListFields(w.t.Context(), object)
-	require.NoError(w.t, err)
+	fields := must(client.ListFields(w.t.Context(), object))(w.t)
 	schema := map[string]rpc.SchemaField{}
 	for _, f := range fields {
 		if _, sent := records[0][f.APIName]; sent {
@@ -57,6 +57,19 @@ func (w *syncWorld) audits(id int64, changes map[string]any) *audit.Report {
 // dest0 is the address of the simulator.
 func (w *syncWorld) dest0() string { w.destination(); return w.world.dest.URL }
 
+// flawless demands that an audit found nothing amiss.
+func flawless(t testing.TB, r *audit.Report) *audit.Report {
+	t.Helper()
+	require.True(t, r.Clean, "%+v", r.Findings)
+	return r
+}
+
+// ownAudit is an audit of a destination whose records the service keeps.
+func (w *syncWorld) ownAudit(id int64) *audit.Report {
+	w.t.Helper()
+	return w.audits(id, map[string]any{"readback": nil})
+}
+
 // said are the findings of a report as kind, identifier and field.
 func said(r *audit.Report) (list []string) {
 	for _, f := range r.Findings {
@@ -76,133 +89,97 @@ const threePeople = `INSERT INTO customers (id, email, name) VALUES (2, 'grace@e
 // world, and the audit names the record and the kind.
 func TestMatrixAuditNamesEachLie(t *testing.T) {
 	matrixtest.Long(t)
+	const (
+		adds    = `INSERT INTO customers (id, email, name) VALUES (9, 'new@example.com', 'New')`
+		changes = `UPDATE customers SET name = 'Amazing' WHERE id = 2`
+		deletes = `DELETE FROM customers WHERE id = 2`
+	)
 	grace := map[string]any{"email": "grace@example.com"}
+	named := func(email, name string) map[string]any { return map[string]any{"email": email, "last_name": name} }
+	ledgerOnly := map[string]any{"ledger_only": true}
 	for name, lie := range map[string]struct {
 		operation string
-		plant     func(w *syncWorld, id int64)
-		changes   map[string]any
+		sql       string         // of the source, before
+		runs      bool           // the sync sends it
+		refuses   string         // the sync runs, and the destination refuses this record
+		deletes   bool           // … which was to be deleted
+		batch     string         // an operation behind the service's back
+		record    map[string]any // … of this record
+		tamper    func(run *store.SyncRun)
+		audits    map[string]any
 		want      []string
 	}{
-		"lost": {plant: func(w *syncWorld, _ int64) { w.batch("delete", grace) }, want: []string{`lost "grace@example.com"`}},
+		"lost": {batch: "delete", record: grace, want: []string{`lost "grace@example.com"`}},
 		"changed": {
-			plant: func(w *syncWorld, _ int64) {
-				w.batch("upsert", map[string]any{"email": "grace@example.com", "last_name": "Other"})
-			},
-			want: []string{`changed "grace@example.com" last_name`},
+			batch: "upsert", record: named("grace@example.com", "Other"), want: []string{`changed "grace@example.com" last_name`},
 		},
-		"changed in the source": {
-			plant: func(w *syncWorld, _ int64) { w.changeSource(`UPDATE customers SET name = 'Amazing' WHERE id = 2`) },
-			want:  []string{`changed "grace@example.com" last_name`},
-		},
-		"changed in the source, not looked at": {
-			plant:   func(w *syncWorld, _ int64) { w.changeSource(`UPDATE customers SET name = 'Amazing' WHERE id = 2`) },
-			changes: map[string]any{"ledger_only": true},
-		},
-		"never sent": {
-			plant: func(w *syncWorld, _ int64) {
-				w.changeSource(`INSERT INTO customers (id, email, name) VALUES (9, 'new@example.com', 'New')`)
-			},
-			want: []string{`counter null source_record_count`, `missing "new@example.com"`},
-		},
+		"changed in the source":                {sql: changes, want: []string{`changed "grace@example.com" last_name`}},
+		"changed in the source, not looked at": {sql: changes, audits: ledgerOnly},
+		"never sent":                           {sql: adds, want: []string{`counter null source_record_count`, `missing "new@example.com"`}},
 		"stored and not acknowledged": {
-			plant: func(w *syncWorld, id int64) {
-				w.changeSource(`INSERT INTO customers (id, email, name) VALUES (9, 'new@example.com', 'New')`)
-				w.failing(id, "new@example.com", false)
-				w.batch("upsert", map[string]any{"email": "new@example.com", "last_name": "New"})
-			},
+			sql: adds, refuses: "new@example.com", batch: "upsert", record: named("new@example.com", "New"),
 			want: []string{`unacknowledged "new@example.com"`},
 		},
 		"a value that was not acknowledged": {
-			plant: func(w *syncWorld, id int64) {
-				w.changeSource(`UPDATE customers SET name = 'Amazing' WHERE id = 2`)
-				w.failing(id, "grace@example.com", false)
-				w.batch("upsert", map[string]any{"email": "grace@example.com", "last_name": "Amazing"})
-			},
+			sql: changes, refuses: "grace@example.com", batch: "upsert", record: named("grace@example.com", "Amazing"),
 			want: []string{`unacknowledged "grace@example.com" last_name`},
 		},
-		"refused and said so": {
-			plant: func(w *syncWorld, id int64) {
-				w.changeSource(`UPDATE customers SET name = 'Amazing' WHERE id = 2`)
-				w.failing(id, "grace@example.com", false)
-			},
-			want: []string{`refused "grace@example.com"`},
-		},
+		"refused and said so": {sql: changes, refuses: "grace@example.com", want: []string{`refused "grace@example.com"`}},
 		"removed and there again": {
-			operation: "mirror",
-			plant: func(w *syncWorld, id int64) {
-				w.changeSource(`DELETE FROM customers WHERE id = 2`)
-				w.runs(id)
-				w.batch("upsert", map[string]any{"email": "grace@example.com", "last_name": "Grace"})
-			},
+			operation: "mirror", sql: deletes, runs: true, batch: "upsert", record: named("grace@example.com", "Grace"),
 			want: []string{`leftover "grace@example.com"`},
 		},
 		"gone from the source of a mirror": {
-			operation: "mirror",
-			plant:     func(w *syncWorld, _ int64) { w.changeSource(`DELETE FROM customers WHERE id = 2`) },
-			want:      []string{`counter null source_record_count`, `leftover "grace@example.com"`},
+			operation: "mirror", sql: deletes, want: []string{`counter null source_record_count`, `leftover "grace@example.com"`},
 		},
 		"a removal that was not acknowledged": {
-			operation: "mirror",
-			plant: func(w *syncWorld, id int64) {
-				w.changeSource(`DELETE FROM customers WHERE id = 2`)
-				w.failing(id, "grace@example.com", true)
-				w.batch("delete", grace)
-			},
+			operation: "mirror", sql: deletes, refuses: "grace@example.com", deletes: true, batch: "delete", record: grace,
 			want: []string{`unacknowledged "grace@example.com"`},
 		},
 		"a refused removal that was said": {
-			operation: "mirror",
-			plant: func(w *syncWorld, id int64) {
-				w.changeSource(`DELETE FROM customers WHERE id = 2`)
-				w.failing(id, "grace@example.com", true)
-			},
-			want: []string{`refused "grace@example.com"`},
+			operation: "mirror", sql: deletes, refuses: "grace@example.com", deletes: true, want: []string{`refused "grace@example.com"`},
 		},
 		"a counter off by one": {
-			plant: func(w *syncWorld, id int64) {
-				w.tamper(id, func(run *store.SyncRun) { *run.Run.RecordsUpdated-- })
-			},
-			want: []string{"counter null records_updated"},
+			tamper: func(run *store.SyncRun) { *run.Run.RecordsUpdated-- }, want: []string{"counter null records_updated"},
 		},
 		"every counter": {
-			plant: func(w *syncWorld, id int64) {
-				w.tamper(id, func(run *store.SyncRun) {
-					for _, c := range []**int64{
-						&run.Run.RecordsFailed, &run.Run.RecordsProcessed, &run.Run.RecordsInvalid, &run.Run.SourceRecordUpdates, &run.Run.SourceRecordDeletes,
-					} {
-						**c += 2
-					}
-					run.Run.SourceRecordCount = nil
-				})
+			tamper: func(run *store.SyncRun) {
+				for _, c := range []**int64{
+					&run.Run.RecordsFailed, &run.Run.RecordsProcessed, &run.Run.RecordsInvalid, &run.Run.SourceRecordUpdates, &run.Run.SourceRecordDeletes,
+				} {
+					**c += 2
+				}
+				run.Run.SourceRecordCount = nil
 			},
 			want: []string{
 				"counter null records_failed", "counter null records_invalid", "counter null records_processed",
 				"counter null source_record_count", "counter null source_record_deletes", "counter null source_record_updates",
 			},
 		},
-		"a foreign record": {
-			plant: func(w *syncWorld, _ int64) {
-				w.changeSource(`INSERT INTO customers (id, email, name) VALUES (9, 'new@example.com', 'New')`)
-				w.batch("upsert", map[string]any{"email": "new@example.com", "last_name": "Foreign"})
-			},
-			changes: map[string]any{"ledger_only": true},
-		},
+		"a foreign record": {sql: adds, batch: "upsert", record: named("new@example.com", "Foreign"), audits: ledgerOnly},
 	} {
 		t.Run(name, func(t *testing.T) {
 			briefly(t, "lost", "removed and there again")
 			w := newSyncWorld(t)
 			w.changeSource(threePeople)
-			operation := lie.operation
-			if operation == "" {
-				operation = "upsert"
-			}
-			id := w.kept(map[string]any{"operation": operation}).id("data.id")
+			id := w.kept(map[string]any{"operation": cmp.Or(lie.operation, "upsert")}).id("data.id")
 			w.runs(id)
-			clean := w.audits(id, nil)
-			require.True(t, clean.Clean, "%+v", clean.Findings)
+			clean := flawless(t, w.audits(id, nil))
 			require.Equal(t, audit.Checked{Source: 3, Ledger: 3, Destination: 3, Runs: 1}, clean.Checked)
-			lie.plant(w, id)
-			found := w.audits(id, lie.changes)
+			w.changeSource(lie.sql)
+			if lie.runs {
+				w.runs(id)
+			}
+			if lie.refuses != "" {
+				w.failing(id, lie.refuses, lie.deletes)
+			}
+			if lie.batch != "" {
+				w.batch(lie.batch, lie.record)
+			}
+			if lie.tamper != nil {
+				w.tamper(id, lie.tamper)
+			}
+			found := w.audits(id, lie.audits)
 			require.Equal(t, lie.want, said(found), "%+v", found.Findings)
 			harmless := len(lie.want) == 0 || strings.HasPrefix(lie.want[0], audit.Refused)
 			require.Equal(t, harmless, found.Clean)
@@ -214,8 +191,7 @@ func TestMatrixAuditNamesEachLie(t *testing.T) {
 // nothing of it.
 func (w *syncWorld) failing(id int64, email string, deleted bool) {
 	w.t.Helper()
-	fault, err := w.sim.ArmFault(destsim.Fault{Kind: "record_failure", Message: "not now", When: destsim.Trigger{Identifier: api.Raw(email)}})
-	require.NoError(w.t, err)
+	fault := must(w.sim.ArmFault(destsim.Fault{Kind: "record_failure", Message: "not now", When: destsim.Trigger{Identifier: api.Raw(email)}}))(w.t)
 	run := w.runsThrough(id)
 	require.NoError(w.t, w.sim.DisarmFault(fault))
 	require.EqualValues(w.t, 1, run.id("data.records_failed"), string(run.text))
@@ -282,17 +258,13 @@ func TestAuditOfFiles(t *testing.T) {
 				}
 				w.changeSource(`INSERT INTO customers (id, name, age) VALUES (2, 'Ada', 36), (3, 'Twin', 7), (4, 'Twin', 7), (5, 'A, "quoted" one', NULL)`)
 				id := w.kept(body).id("data.id")
-				own := func() *audit.Report { return w.audits(id, map[string]any{"readback": nil}) }
-				run := w.runsThrough(id)
-				require.Equal(t, "completed", run.at("data.status"), string(run.text))
-				clean := own()
-				require.True(t, clean.Clean, "%+v", clean.Findings)
+				w.runsThrough(id).ended("completed")
+				clean := flawless(t, w.ownAudit(id))
 				require.Equal(t, audit.Checked{Source: 5, Ledger: 5, Destination: 5, Runs: 1}, clean.Checked)
 				w.changeSource(`INSERT INTO customers (id, name) VALUES (9, 'New')`)
 				w.changeSource(`DELETE FROM customers WHERE id = 3`)
 				w.runsThrough(id)
-				clean = own()
-				require.True(t, clean.Clean, "%+v", clean.Findings)
+				clean = flawless(t, w.ownAudit(id))
 
 				text := contentOf(t, file)
 				if format == "csv" {
@@ -310,7 +282,7 @@ func TestAuditOfFiles(t *testing.T) {
 					},
 				} {
 					require.NoError(t, os.WriteFile(file, edit(text), 0o600))
-					found := own()
+					found := w.ownAudit(id)
 					require.Equal(t, map[string]int64{kind: 1}, found.Totals, "%+v", found.Findings)
 					require.Equal(t, kind == audit.Foreign && strategy == nil, found.Clean, kind)
 				}

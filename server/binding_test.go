@@ -59,6 +59,14 @@ func (w *inPlace) start(change ...func(*Config)) error {
 
 func (w *inPlace) stop() { w.t.Helper(); require.NoError(w.t, w.s.Close()) }
 
+func (w *inPlace) restart() { w.t.Helper(); w.stop(); require.NoError(w.t, w.start()) }
+
+// move gives a file or a folder of the directory another place.
+func (w *inPlace) move(from, to string) {
+	w.t.Helper()
+	require.NoError(w.t, os.Rename(w.path(from), w.path(to)))
+}
+
 // files are the names and bytes of a folder, but for those of the lock.
 func files(t testing.TB, dir string) map[string]string {
 	t.Helper()
@@ -83,83 +91,65 @@ func copyTree(t testing.TB, from, to string) {
 // with the way out, changes nothing, and the way out works.
 func TestLedgerOfAnotherDatabase(t *testing.T) {
 	matrixtest.Long(t)
+	aside := func(w *inPlace) { w.stop(); w.move("destkit.db", "../kept.db") }
+	back := func(w *inPlace) { w.move("../kept.db", "destkit.db") }
 	for name, c := range map[string]struct {
 		harm func(w *inPlace) []func(*Config)
 		says string
 		way  func(w *inPlace)
 	}{
 		"the database removed": {func(w *inPlace) []func(*Config) {
-			w.stop()
-			require.NoError(w.t, os.Rename(w.path("destkit.db"), w.path("..", "kept.db")))
+			aside(w)
 			return nil
-		}, "its database is gone: put destkit.db back", func(w *inPlace) {
-			require.NoError(w.t, os.Rename(w.path("..", "kept.db"), w.path("destkit.db")))
-		}},
+		}, "its database is gone: put destkit.db back", back},
 		"the database emptied": {func(w *inPlace) []func(*Config) {
-			w.stop()
-			require.NoError(w.t, os.Rename(w.path("destkit.db"), w.path("..", "kept.db")))
+			aside(w)
 			require.NoError(w.t, os.WriteFile(w.path("destkit.db"), nil, 0o600))
 			return nil
-		}, "its database is gone", func(w *inPlace) {
-			require.NoError(w.t, os.Rename(w.path("..", "kept.db"), w.path("destkit.db")))
-		}},
+		}, "its database is gone", back},
 		"a backup restored over it": {func(w *inPlace) []func(*Config) {
 			backup := w.path("..", "backup.db")
 			require.NoError(w.t, store.Backup(w.t.Context(), w.dir, backup))
-			w.stop()
-			require.NoError(w.t, os.Rename(w.path("destkit.db"), w.path("..", "kept.db")))
-			text, err := os.ReadFile(backup)
-			require.NoError(w.t, err)
+			aside(w)
+			text := contentOf(w.t, backup)
 			return []func(*Config){func(c *Config) { c.Restore = bytes.NewReader(text) }}
-		}, "name a new directory", func(w *inPlace) {
-			require.NoError(w.t, os.Rename(w.path("..", "kept.db"), w.path("destkit.db")))
-		}},
+		}, "name a new directory", back},
 		"a backup put in its place": {func(w *inPlace) []func(*Config) {
 			require.NoError(w.t, store.Backup(w.t.Context(), w.dir, w.path("..", "backup.db")))
-			w.stop()
-			require.NoError(w.t, os.Rename(w.path("destkit.db"), w.path("..", "kept.db")))
-			require.NoError(w.t, os.Rename(w.path("..", "backup.db"), w.path("destkit.db")))
+			aside(w)
+			w.move("../backup.db", "destkit.db")
 			return nil
-		}, "the database is a backup that was put beside it", func(w *inPlace) {
-			require.NoError(w.t, os.Rename(w.path("..", "kept.db"), w.path("destkit.db")))
-		}},
+		}, "the database is a backup that was put beside it", back},
 		"the database of an earlier start": {func(w *inPlace) []func(*Config) {
 			w.stop()
 			copyTree(w.t, w.dir, w.path("..", "earlier"))
 			require.NoError(w.t, w.start())
-			w.stop()
-			require.NoError(w.t, os.Rename(w.path("destkit.db"), w.path("..", "kept.db")))
-			require.NoError(w.t, os.Rename(w.path("..", "earlier", "destkit.db"), w.path("destkit.db")))
+			aside(w)
+			w.move("../earlier/destkit.db", "destkit.db")
 			return nil
-		}, "which is of an earlier day", func(w *inPlace) {
-			require.NoError(w.t, os.Rename(w.path("..", "kept.db"), w.path("destkit.db")))
-		}},
+		}, "which is of an earlier day", back},
 		"the ledger of another installation": {func(w *inPlace) []func(*Config) {
 			other := newInPlace(w.t)
 			other.stop()
 			w.stop()
-			require.NoError(w.t, os.Rename(w.path("ledger"), w.path("..", "kept")))
+			w.move("ledger", "../kept")
 			copyTree(w.t, other.path("ledger"), w.path("ledger"))
 			return nil
 		}, "it belongs to another database", func(w *inPlace) {
 			require.NoError(w.t, os.RemoveAll(w.path("ledger")))
-			require.NoError(w.t, os.Rename(w.path("..", "kept"), w.path("ledger")))
+			w.move("../kept", "ledger")
 		}},
 		"no binding": {func(w *inPlace) []func(*Config) {
 			w.stop()
-			require.NoError(w.t, os.Rename(w.path("ledger", "binding"), w.path("..", "binding")))
+			w.move("ledger/binding", "../binding")
 			return nil
-		}, "it has no file binding", func(w *inPlace) {
-			require.NoError(w.t, os.Rename(w.path("..", "binding"), w.path("ledger", "binding")))
-		}},
+		}, "it has no file binding", func(w *inPlace) { w.move("../binding", "ledger/binding") }},
 		"a damaged binding": {func(w *inPlace) []func(*Config) {
 			w.stop()
 			copyTree(w.t, w.path("ledger"), w.path("..", "kept"))
 			require.NoError(w.t, os.WriteFile(w.path("ledger", "binding"), []byte("{}"), 0o600))
 			return nil
-		}, "its file binding is damaged", func(w *inPlace) {
-			require.NoError(w.t, os.Rename(w.path("..", "kept", "binding"), w.path("ledger", "binding")))
-		}},
+		}, "its file binding is damaged", func(w *inPlace) { w.move("../kept/binding", "ledger/binding") }},
 	} {
 		for _, way := range []string{"as it said", "the ledger moved away"} {
 			t.Run(name+", "+way, func(t *testing.T) {
@@ -185,7 +175,7 @@ func TestLedgerOfAnotherDatabase(t *testing.T) {
 					require.Equal(t, [7]int64{2, 0, 1, 0, 1, 1, 0}, ended.counts(), string(ended.text))
 					return
 				}
-				require.NoError(t, os.Rename(w.path("ledger"), w.path("..", "moved")))
+				w.move("ledger", "../moved")
 				require.NoError(t, w.start(change...))
 				if w.s.FirstTokens() != nil { // nothing is left of the one before
 					return
@@ -229,15 +219,14 @@ func TestDataOfAnEarlierProgram(t *testing.T) {
 		w.stop()
 		require.NoError(t, os.Remove(w.path("ledger", "binding")))
 		if moving == 0 {
-			require.NoError(t, os.Rename(w.path("destkit.db"), w.path("..", "kept.db")))
+			w.move("destkit.db", "../kept.db")
 			require.ErrorIs(t, w.start(), ErrLedger)
-			require.NoError(t, os.Rename(w.path("..", "kept.db"), w.path("destkit.db")))
+			w.move("../kept.db", "destkit.db")
 		}
 		require.NoError(t, w.start())
 		require.Equal(t, [7]int64{3, 0, 0, 0, 0, 0, 0}, w.oneRun(w.id).counts())
 		w.stop()
-		found, err := ledger.Look(w.path("ledger"))
-		require.NoError(t, err)
+		found := must(ledger.Look(w.path("ledger")))(t)
 		require.True(t, found.Bound)
 		require.NoError(t, w.start())
 		require.Equal(t, [7]int64{3, 0, 0, 0, 0, 0, 0}, w.oneRun(w.id).counts())
@@ -258,8 +247,7 @@ func TestLedgerThatIsLost(t *testing.T) {
 		"folder of a sync": {func(w *inPlace) { w.take("sync-1") }, ledger.UnknownDeletes, 0},
 		"the whole ledger": {func(w *inPlace) { w.take() }, ledger.UnknownDeletes, 0},
 		"a damaged state": {func(w *inPlace) {
-			text, err := os.ReadFile(w.path("ledger", "sync-1", "state"))
-			require.NoError(w.t, err)
+			text := contentOf(w.t, w.path("ledger", "sync-1", "state"))
 			text[len(text)/2] ^= 1
 			require.NoError(w.t, os.WriteFile(w.path("ledger", "sync-1", "state"), text, 0o600))
 		}, "damaged", 1},
@@ -279,8 +267,7 @@ func TestLedgerThatIsLost(t *testing.T) {
 			c.harm(w)
 			w.changeSource(`DELETE FROM customers WHERE id = 3`)
 			require.NoError(t, w.start())
-			ended := w.oneRun(w.id)
-			require.Equal(t, "completed", ended.at("data.status"), string(ended.text))
+			ended := w.oneRun(w.id).ended("completed")
 			require.Equal(t, true, ended.at("data.full_sync"))
 			require.Contains(t, ended.at("data.sync_trigger_reason.ui_detail"), c.says)
 			require.EqualValues(t, c.deletes, ended.id("data.source_record_deletes"), string(ended.text))
@@ -302,8 +289,7 @@ func (w *inPlace) take(parts ...string) {
 func TestRestoreCutOff(t *testing.T) {
 	w := newInPlace(t)
 	snapshot := w.control("GET", "/snapshot", nil).want(200).text
-	a, err := archive.Read(bytes.NewReader(snapshot), w.s.config.Dir)
-	require.NoError(t, err)
+	a := must(archive.Read(bytes.NewReader(snapshot), w.s.config.Dir))(t)
 	defer a.Close()
 	require.NoError(t, w.s.store.Restore(t.Context(), a.Part(archive.PartStore))) // and no further
 	w.stop()
@@ -329,16 +315,14 @@ func TestRestoredInPlace(t *testing.T) {
 	w.changeSource(`DELETE FROM customers WHERE id = 3`)
 	require.EqualValues(t, 1, w.oneRun(w.id).id("data.source_record_deletes"))
 	w.control("POST", "/restore", snapshot).want(200)
-	w.stop()
-	require.NoError(t, w.start())
+	w.restart()
 	require.Equal(t, [7]int64{2, 0, 1, 0, 1, 1, 0}, w.oneRun(w.id).counts(), "as the snapshot has it")
 }
 
 // unmark makes of a copy what any other program would have copied.
 func unmark(t testing.TB, file string) {
 	t.Helper()
-	s, err := store.Open(t.Context(), store.Options{Dir: filepath.Dir(file), MasterKey: bytes.Repeat([]byte{7}, 32)})
-	require.NoError(t, err)
+	s := must(store.Open(t.Context(), store.Options{Dir: filepath.Dir(file), MasterKey: bytes.Repeat([]byte{7}, 32)}))(t)
 	require.NoError(t, s.Update(t.Context(), (*store.Tx).Settled))
 	require.NoError(t, s.Close())
 }
@@ -373,15 +357,13 @@ func TestRecordsOfADamagedLog(t *testing.T) {
 // that belongs to its database.
 func TestLedgerRemovedWhileServed(t *testing.T) {
 	w := newInPlace(t)
-	entries, err := os.ReadDir(w.path("ledger"))
-	require.NoError(t, err)
+	entries := must(os.ReadDir(w.path("ledger")))(t)
 	for _, e := range entries {
 		w.take(e.Name())
 	}
 	ended := w.oneRun(w.id)
 	require.Equal(t, true, ended.at("data.full_sync"))
 	require.Contains(t, ended.at("data.sync_trigger_reason.ui_detail"), ledger.UnknownDeletes)
-	w.stop()
-	require.NoError(t, w.start())
+	w.restart()
 	require.Equal(t, [7]int64{3, 0, 0, 0, 0, 0, 0}, w.oneRun(w.id).counts())
 }

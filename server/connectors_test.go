@@ -73,8 +73,7 @@ func runOwn(w *world, source, destination int64) {
 		"mappings":               []any{column("id", "ref", true), column("name", "name", false)},
 		"mode":                   map[string]any{"type": "triggered", "triggers": map[string]any{}},
 	}).want(http.StatusOK).id("data.sync_id")
-	ended := w.oneRun(id)
-	require.Equal(w.t, "completed", ended.at("data.status"), string(ended.text))
+	w.oneRun(id).ended("completed")
 	kept := w.control("GET", fmt.Sprintf("/destinations/%d/records?object=person", destination), nil).want(http.StatusOK)
 	require.EqualValues(w.t, 30, kept.id("total"))
 	require.Contains(w.t, string(kept.text), `"note_kept":"none"`, "the effect of a key that was declared")
@@ -191,12 +190,10 @@ func TestDeclarationsReadBack(t *testing.T) {
 	}
 	require.Len(t, list, 24)
 	for _, d := range list {
-		text, err := yamldoc.Encode(d)
-		require.NoError(t, err)
+		text := must(yamldoc.Encode(d))(t)
 		again := &connectors.Declaration{}
 		require.NoError(t, yamldoc.Decode(d.Name(), text, again), string(text))
-		second, err := yamldoc.Encode(again)
-		require.NoError(t, err)
+		second := must(yamldoc.Encode(again))(t)
 		require.Equal(t, string(text), string(second))
 	}
 }

@@ -13,8 +13,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"zombiezen.com/go/sqlite"
-	"zombiezen.com/go/sqlite/sqlitex"
 
 	"github.com/destkit/destkit/server/api"
 )
@@ -24,18 +22,15 @@ func (v *visitor) upload(path string, file []byte) *seen {
 	v.t.Helper()
 	var body bytes.Buffer
 	form := multipart.NewWriter(&body)
-	part, err := form.CreateFormFile("file", "file")
-	require.NoError(v.t, err)
-	_, err = part.Write(file)
-	require.NoError(v.t, err)
+	part := must(form.CreateFormFile("file", "file"))(v.t)
+	must(part.Write(file))(v.t)
 	require.NoError(v.t, form.Close())
 	r := httptest.NewRequest("POST", "http://"+v.host+consoleAt+path, &body)
 	r.RemoteAddr, r.Host = v.from, v.host
 	r.Header.Set("Content-Type", form.FormDataContentType())
 	r.Header.Set("Sec-Fetch-Site", "same-origin")
 	r.Header.Set("Accept", "text/html")
-	w := httptest.NewRecorder()
-	v.s.ServeHTTP(w, r)
+	w := serve(v.s, r)
 	if w.Code == http.StatusSeeOther {
 		return v.ask("GET", w.Header().Get("Location"), nil)
 	}
@@ -46,10 +41,7 @@ func (v *visitor) upload(path string, file []byte) *seen {
 // hostile one.
 func consoleWorld(t *testing.T) (*world, *visitor, int64) {
 	w := newWorld(t)
-	conn, err := sqlite.OpenConn(w.sourceFile())
-	require.NoError(t, err)
-	require.NoError(t, sqlitex.ExecuteScript(conn, `INSERT INTO customers (id, email, name) VALUES (2, 'bob@example.com', NULL), (3, '"><script>alert(1)</script>', 'Eve');`, nil))
-	require.NoError(t, conn.Close())
+	w.changeSource(`INSERT INTO customers (id, email, name) VALUES (2, 'bob@example.com', NULL), (3, '"><script>alert(1)</script>', 'Eve')`)
 	id := w.newSync()
 	w.control("POST", "/clock", `{"freeze":true}`).want(200)
 	return w, newVisitor(t, w.s), id
@@ -111,8 +103,7 @@ func TestConsoleWalk(t *testing.T) {
 }
 
 func TestConsoleFaults(t *testing.T) {
-	w := newWorld(t)
-	v := newVisitor(t, w.s)
+	_, v := newVisited(t)
 	v.open("/faults").want(200).has("No faults are armed")
 	v.send("/faults", "kind", "status", "status", "503", "operation", "listSyncs", "times", "1", "message", "<b>down").want(200).has("fault_1 is armed", "never", "&lt;b&gt;down")
 	v.send("/faults", "kind", "status", "status", "200").want(400).has("Refused")
@@ -136,8 +127,7 @@ func TestConsoleFaults(t *testing.T) {
 
 // TestConsoleReplay: a request again, with its body changed, and the rules that it breaks.
 func TestConsoleReplay(t *testing.T) {
-	w := newWorld(t)
-	v := newVisitor(t, w.s)
+	w, v := newVisited(t)
 	w.do("POST", "/sources", w.key, map[string]any{"connection": map[string]any{"name": "Shop", "type": "sqlite", "credentials": map[string]any{"path": 7}}}).want(400)
 	page := v.open("/requests/req_000000000001").want(200).has("Replay with changes")
 	link := regexp.MustCompile(`href="/_control/console(/send\?[^"]+)"`).FindStringSubmatch(page.Body.String())[1]
@@ -164,8 +154,7 @@ func TestConsoleMailAndWebhooks(t *testing.T) {
 
 // TestConsoleWorld: export as a seed, and take and restore a snapshot.
 func TestConsoleWorld(t *testing.T) {
-	w := newWorld(t)
-	v := newVisitor(t, w.s)
+	_, v := newVisited(t)
 	v.send("/seed", "seed", "organizations: [{name: A, workspaces: [{name: W}]}]").want(200).has("Shown once", "API key of the workspace W")
 	v.send("/seed", "seed", "organisations: []").want(400).has("unknown key", "organisations: []")
 	v.send("/seed").want(400)
@@ -249,9 +238,7 @@ func TestConsoleOfManyRequests(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.Development = false })
 	const made = 12_000
 	for range made {
-		r := httptest.NewRequest("GET", api.BasePath+"/syncs", nil)
-		r.Header.Set("Authorization", "Bearer "+w.key)
-		w.s.ServeHTTP(httptest.NewRecorder(), r)
+		serve(w.s, request("GET", api.BasePath+"/syncs", w.key, nil))
 	}
 	v := newVisitor(t, w.s)
 	row := regexp.MustCompile(`<tr id="x-req_`)

@@ -29,6 +29,12 @@ func newVisitor(t testing.TB, s http.Handler) *visitor {
 	return &visitor{t: t, s: s, cookies: map[string]string{}, from: "127.0.0.1:9", host: "127.0.0.1:8080"}
 }
 
+// newVisited is a world and a visitor of its console.
+func newVisited(t testing.TB) (*world, *visitor) {
+	w := newWorld(t)
+	return w, newVisitor(t, w.s)
+}
+
 // seen is a page as a visitor gets it.
 type seen struct {
 	*httptest.ResponseRecorder
@@ -56,8 +62,7 @@ func (v *visitor) ask(method, path string, form url.Values, change ...func(*http
 	for _, f := range change {
 		f(r)
 	}
-	w := httptest.NewRecorder()
-	v.s.ServeHTTP(w, r)
+	w := serve(v.s, r)
 	for _, c := range w.Result().Cookies() {
 		require.True(v.t, c.HttpOnly)
 		require.Equal(v.t, http.SameSiteStrictMode, c.SameSite)
@@ -113,8 +118,7 @@ func (v *visitor) crawl(start ...string) map[string]*seen {
 	for len(queue) > 0 {
 		path := queue[0]
 		queue = queue[1:]
-		at, err := url.Parse(path)
-		require.NoError(v.t, err)
+		at := must(url.Parse(path))(v.t)
 		if pages[path] != nil || !strings.HasPrefix(at.Path, consoleAt) || strings.HasPrefix(at.Path, consoleAt+"/live") || len(pages) > 120 {
 			continue
 		}
@@ -137,8 +141,7 @@ func (v *visitor) crawl(start ...string) map[string]*seen {
 }
 
 func TestConsoleIsTheFrontForABrowser(t *testing.T) {
-	w := newWorld(t)
-	v := newVisitor(t, w.s)
+	_, v := newVisited(t)
 	got := v.ask("GET", "/", nil)
 	require.Equal(t, 303, got.Code)
 	require.Equal(t, consoleAt+"/", got.Header().Get("Location"))
@@ -233,8 +236,7 @@ func TestConsoleWithAToken(t *testing.T) {
 
 // TestConsolePolicy: nothing from elsewhere, and no script or style within a page.
 func TestConsolePolicy(t *testing.T) {
-	w := newWorld(t)
-	v := newVisitor(t, w.s)
+	_, v := newVisited(t)
 	inline := regexp.MustCompile(`(?i)<style|\sstyle=|<script(?:>|[^>]*[^r]>)|\son[a-z]+=|javascript:`)
 	outside := regexp.MustCompile(`(?i)(?:src|href|action)="(?:https?:)?//`)
 	for path, page := range v.crawl(consoleAt + "/") {
@@ -254,8 +256,7 @@ func TestConsolePolicy(t *testing.T) {
 
 // TestConsoleShowsTokensOnce: a new token is on the page that made it, and nowhere else.
 func TestConsoleShowsTokensOnce(t *testing.T) {
-	w := newWorld(t)
-	v := newVisitor(t, w.s)
+	w, v := newVisited(t)
 	secret := regexp.MustCompile(`class="secret">([^<]+)`)
 	made := v.send("/organizations", "name", "Acme", "workspace", "Sales").want(200).has("Shown once")
 	tokens := secret.FindAllStringSubmatch(made.Body.String(), -1)
@@ -276,8 +277,7 @@ func TestConsoleShowsTokensOnce(t *testing.T) {
 }
 
 func TestConsoleMovesTheClock(t *testing.T) {
-	w := newWorld(t)
-	v := newVisitor(t, w.s)
+	w, v := newVisited(t)
 	v.send("/clock", "do", "freeze").want(200).has("The clock stands still.", "frozen")
 	v.open("/").want(200)
 	require.NotContains(t, v.open("/").Body.String(), "The clock stands still.", "a note shows once")
@@ -293,8 +293,7 @@ func TestConsoleMovesTheClock(t *testing.T) {
 // TestConsoleListsRequests: newest first, with filters, a page at a time, and without
 // what the console does itself.
 func TestConsoleListsRequests(t *testing.T) {
-	w := newWorld(t)
-	v := newVisitor(t, w.s)
+	w, v := newVisited(t)
 	v.open("/requests").want(200).has("No request of the API fits")
 	for range 60 {
 		w.do("GET", "/workspaces", w.pat, nil).want(200)

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
@@ -23,9 +24,7 @@ func contractConflicts(w *world) {
 	}
 	conflict("DELETE", fmt.Sprintf("/sources/%d", source), w.key, nil)
 	conflict("DELETE", fmt.Sprintf("/destinations/%d", destination), w.key, nil)
-	reached, release := w.hold()
-	run := w.trigger(id)
-	<-reached
+	run, release := w.held(id)
 	conflict("DELETE", fmt.Sprintf("/syncs/%d", id), w.key, nil)
 	w.do("POST", fmt.Sprintf("/sync_runs/%d/cancel", run), w.key, nil).want(200)
 	release()
@@ -46,17 +45,7 @@ func conflictOfUpdates(w *world, id int64, conflict conflicting) {
 	w.control("POST", "/clock", map[string]any{"advance": "1h"}).want(200) // the cache is old
 	meanwhile := func() {
 		w.onCall.Store(nil)
-		require.NoError(w.t, w.s.store.Update(w.t.Context(), func(tx *store.Tx) error {
-			workspace, err := tx.WorkspaceByKey(w.key)
-			if err != nil {
-				return err
-			}
-			y, err := store.Syncs.Read(tx, workspace.ID, id)
-			if err != nil {
-				return err
-			}
-			return store.Syncs.Save(tx, y)
-		}))
+		w.change(func(tx *store.Tx) error { return store.Syncs.Save(tx, must(syncByID(tx, id))(w.t)) })
 	}
 	w.onCall.Store(&meanwhile)
 	conflict("PATCH", fmt.Sprintf("/syncs/%d", id), w.key, syncBody(source, destination))
@@ -158,35 +147,21 @@ func conflictsOfUse(w *world, source, destination int64, conflict conflicting) {
 
 // conflictOfSources changes a source while an update of it tries the connection.
 func conflictOfSources(w *world, conflict conflicting) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(w.t, err)
 	var meanwhile atomic.Pointer[func()] // runs at every attempt to connect
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			if change := meanwhile.Load(); change != nil {
-				(*change)()
-			}
-			conn.Close()
+	address := accepting(w.t, func(conn net.Conn) {
+		defer conn.Close()
+		if change := meanwhile.Load(); change != nil {
+			(*change)()
 		}
-	}()
-	defer func() { listener.Close(); <-ended }()
+	})
+	_, port, _ := net.SplitHostPort(address)
 	body := map[string]any{"connection": map[string]any{"name": "Postgres", "type": "postgres", "credentials": map[string]any{
-		"host": "127.0.0.1", "port": listener.Addr().(*net.TCPAddr).Port, "database": "d", "username": "u", "password": "p", "sslmode": "disable",
+		"host": "127.0.0.1", "port": json.Number(port), "database": "d", "username": "u", "password": "p", "sslmode": "disable",
 	}}}
 	id := w.do("POST", "/sources", w.key, body).want(201).id("data.id")
 	change := func() {
 		err := w.s.store.Update(context.Background(), func(tx *store.Tx) error {
-			workspace, err := tx.WorkspaceByKey(w.key)
-			if err != nil {
-				return err
-			}
-			src, err := store.Sources.Read(tx, workspace.ID, id)
+			src, err := store.Sources.Read(tx, w.s.FirstTokens().WorkspaceID, id)
 			if err != nil {
 				return err
 			}

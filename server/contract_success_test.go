@@ -85,12 +85,19 @@ func successSources(w *world) int64 {
 	require.Equal(w.t, "customers", objects.at("data.0.table_name"))
 	table := fmt.Sprintf("%s/tables/%d", path, objects.id("data.0.id"))
 	require.Len(w.t, w.do("GET", table, w.key, nil).want(200).at("data.columns"), 6)
-	w.refresh(path+"/refresh_tables", path+"/refresh_tables_status")
+	w.refreshTables(id)
 	w.refresh(table+"/refresh_columns", table+"/refresh_columns_status")
 	named := "?table_catalog=main&table_schema=main&table_name=customers"
 	w.refresh(path+"/tables/refresh_columns"+named, path+"/tables/refresh_columns_status"+named)
 	require.Len(w.t, w.do("GET", path+"/tables/columns"+named, w.key, nil).want(200).at("data"), 6)
 	return id
+}
+
+// refreshTables looks at the tables of a source again.
+func (w *world) refreshTables(source int64) {
+	w.t.Helper()
+	path := fmt.Sprintf("/sources/%d/refresh_tables", source)
+	w.refresh(path, path+"_status")
 }
 
 // refresh starts a refresh, lets the clock settle, and fetches its status.

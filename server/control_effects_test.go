@@ -3,6 +3,7 @@ package server
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -27,9 +28,7 @@ func TestTopicMessages(t *testing.T) {
 
 func TestExecute(t *testing.T) {
 	w := newWorld(t)
-	source := w.do("POST", "/sources", w.key, map[string]any{"connection": map[string]any{"name": "W", "type": "snowflake", "credentials": map[string]any{
-		"account": "xy12345", "warehouse": "WH", "database": "DEMO", "user": "SYNC", "password": "warehouse-secret",
-	}}}).want(201).id("data.id")
+	source := w.newEmulated("warehouse-secret").id("data.id")
 	run := func(sql string, code int) *answer {
 		return w.control("POST", fmt.Sprintf("/sources/%d/execute", source), map[string]any{"sql": sql}).want(code)
 	}
@@ -57,11 +56,9 @@ func TestRecordsOfDestinations(t *testing.T) {
 
 // write puts a record into an emulated destination, as a sync would.
 func write(t testing.TB, w *world, id int64, object, record string) {
-	kept, err := w.s.gate.Store(id, "salesforce")
-	require.NoError(t, err)
+	kept := must(w.s.gate.Store(id, "salesforce"))(t)
 	body := fmt.Sprintf(`{"jsonrpc":"2.0","method":"sync_batch","id":"1","params":{"sync_plan":{"object":{"object_api_name":%q,"label":"x"},"operation":"upsert","schema":{"Email":{"active_identifier":true,"field":{"field_api_name":"Email","label":"x","type":"string","identifier":true,"required":true,"createable":true,"updateable":true,"array":false}},"LastName":{"active_identifier":false,"field":{"field_api_name":"LastName","label":"x","type":"string","identifier":false,"required":true,"createable":true,"updateable":true,"array":false}}}},"records":[%s]}}`, object, record)
-	recorder := httptest.NewRecorder()
-	kept.Endpoint.ServeHTTP(recorder, httptest.NewRequest("POST", "/", strings.NewReader(body)))
+	recorder := serve(kept.Endpoint, httptest.NewRequest("POST", "/", strings.NewReader(body)))
 	require.Equal(t, 200, recorder.Code)
 	require.Contains(t, recorder.Body.String(), `"success":true`)
 }
@@ -129,9 +126,7 @@ func TestMailbox(t *testing.T) {
 func (w *syncWorld) waitsFor(triggers map[string]any, changes map[string]any) int64 {
 	w.t.Helper()
 	body := map[string]any{"mode": map[string]any{"type": "triggered", "triggers": triggers}}
-	for key, value := range changes {
-		body[key] = value
-	}
+	maps.Copy(body, changes)
 	return w.kept(body).id("data.id")
 }
 
@@ -151,8 +146,7 @@ func (w *syncWorld) fired(product string, job map[string]any) (run, paused []int
 	require.NoError(w.t, json.Unmarshal(w.control("POST", "/triggers/"+product, job).want(200).text, &answer))
 	w.control("POST", "/settle", nil).want(200)
 	for _, r := range answer.Runs {
-		shown := w.do("GET", fmt.Sprintf("/sync_runs/%d", r.SyncRunID), w.key, nil).want(200)
-		require.Equal(w.t, "completed", shown.at("data.status"), string(shown.text))
+		shown := w.do("GET", fmt.Sprintf("/sync_runs/%d", r.SyncRunID), w.key, nil).want(200).ended("completed")
 		require.Equal(w.t, r.SyncID, shown.id("data.sync_id"))
 		run = append(run, r.SyncID)
 	}

@@ -2,7 +2,6 @@ package server
 
 import (
 	"encoding/json"
-	"encoding/pem"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -19,9 +18,7 @@ func knock(s *Server, change func(*http.Request)) int {
 	r := httptest.NewRequest("GET", "http://127.0.0.1:8080/_control/clock", nil)
 	r.RemoteAddr = "127.0.0.1:4711"
 	change(r)
-	w := httptest.NewRecorder()
-	s.ServeHTTP(w, r)
-	return w.Code
+	return serve(s, r).Code
 }
 
 func TestControlIsForThisMachine(t *testing.T) {
@@ -73,9 +70,7 @@ func TestMetricsAreGuarded(t *testing.T) {
 	for remote, code := range map[string]int{"127.0.0.1:1": 200, "192.0.2.7:1": 403} {
 		r := httptest.NewRequest("GET", "http://127.0.0.1/metrics", nil)
 		r.RemoteAddr = remote
-		w := httptest.NewRecorder()
-		s.ServeHTTP(w, r)
-		require.Equal(t, code, w.Code, remote)
+		require.Equal(t, code, serve(s, r).Code, remote)
 	}
 }
 
@@ -266,7 +261,7 @@ func TestControlTrust(t *testing.T) {
 	w := newWorld(t)
 	server := httptest.NewTLSServer(http.NotFoundHandler())
 	defer server.Close()
-	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	text := pemOf(server)
 	require.EqualValues(t, 1, w.control("POST", "/trust", text).want(200).id("trusted"))
 	w.control("POST", "/trust", append(text, "-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n"...)).want(400)
 }

@@ -155,7 +155,7 @@ func TestRefreshedColumns(t *testing.T) {
 			w.control("POST", fmt.Sprintf("/sources/%d/execute", id), map[string]any{"sql": sql}).want(http.StatusOK)
 		}
 		execute("CREATE TABLE THINGS (A INTEGER)")
-		w.refresh(fmt.Sprintf("/sources/%d/refresh_tables", id), fmt.Sprintf("/sources/%d/refresh_tables_status", id))
+		w.refreshTables(id)
 		dataset := fmt.Sprintf("/datasets/%d", w.want201(t, "/datasets", map[string]any{"name": "Things", "type": "sql", "source_id": id, "query": "SELECT * FROM THINGS"}).id("data.id"))
 		model := fmt.Sprintf("/sources/%d/models/%d", id, w.want201(t, fmt.Sprintf("/sources/%d/models", id), map[string]any{"name": "M", "query": "SELECT * FROM THINGS"}).id("data.id"))
 		tables := fmt.Sprintf("/sources/%d/tables", id)
@@ -195,7 +195,7 @@ func TestRefreshedColumns(t *testing.T) {
 			failed := w.do("GET", fmt.Sprintf("%s/refresh_columns_status?refresh_key=%d", path, key), w.key, nil).want(http.StatusBadRequest)
 			require.Contains(t, failed.at("message"), "no such table: THINGS")
 		}
-		w.refresh(fmt.Sprintf("/sources/%d/refresh_tables", id), fmt.Sprintf("/sources/%d/refresh_tables_status", id))
+		w.refreshTables(id)
 		w.do("GET", tables+"/columns"+named, w.key, nil).want(http.StatusNotFound)
 		w.do("GET", tables+"/columns?table_name=THINGS", w.key, nil).want(http.StatusBadRequest)
 	}

@@ -8,7 +8,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
-	"net/http/httptest"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -198,16 +197,11 @@ func TestSwapsUnderLoad(t *testing.T) {
 			}
 			var calls, turnedAway atomic.Int64
 			call := func(method, path, token, body string) {
-				r := httptest.NewRequest(method, "http://127.0.0.1"+path, bytes.NewBufferString(body))
-				r.RemoteAddr = "127.0.0.1:4711"
+				var sent []byte
 				if body != "" {
-					r.Header.Set("Content-Type", "application/json")
+					sent = []byte(body)
 				}
-				if token != "" {
-					r.Header.Set("Authorization", "Bearer "+token)
-				}
-				answer := httptest.NewRecorder()
-				w.s.ServeHTTP(answer, r)
+				answer := serve(w.s, request(method, "http://127.0.0.1"+path, token, sent))
 				calls.Add(1)
 				if answer.Code >= 500 {
 					turnedAway.Add(1)
@@ -261,11 +255,9 @@ func TestSwapsUnderLoad(t *testing.T) {
 				}
 				require.NoError(t, w.s.Settle(t.Context()))
 				for i, run := range begun {
-					shown := w.do("GET", fmt.Sprintf("/sync_runs/%d", run), w.key, nil).want(200)
-					require.Equal(t, "completed", shown.at("data.status"), string(shown.text))
+					shown := w.do("GET", fmt.Sprintf("/sync_runs/%d", run), w.key, nil).want(200).ended("completed")
 					require.EqualValues(t, 300, shown.id("data.records_updated"))
-					report := w.audits(ids[i], nil)
-					require.True(t, report.Clean, "%+v", report.Findings)
+					flawless(t, w.audits(ids[i], nil))
 				}
 			}
 			require.NoError(t, w.s.Reset(t.Context()))

@@ -1,9 +1,7 @@
 package server
 
 import (
-	"bytes"
 	"fmt"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,8 +20,7 @@ func dataset(source int64, name, query string) map[string]any {
 
 // A new name leaves the identifier; the columns of a new query are read.
 func TestDataset(t *testing.T) {
-	w := newWorld(t)
-	id := w.newSource()
+	w, id := newSourced(t)
 	a := w.do("POST", "/datasets", w.key, dataset(id, "Grown-up Customers", "SELECT id, email, age FROM customers WHERE age > 17")).want(201)
 	require.Equal(t, "dataset:grown_up_customers", a.at("data.resource_identifier"))
 	require.Equal(t, "email", a.at("data.columns.1.name"))
@@ -39,7 +36,7 @@ func TestDatasetProblems(t *testing.T) {
 	w := newWorld(t)
 	shop, stream := w.newSource(), w.newTopicSource()
 	good := w.do("POST", "/datasets", w.key, dataset(shop, "Good", "SELECT 1 AS one")).want(201).id("data.id")
-	cases := map[string]struct {
+	for name, c := range map[string]struct {
 		body  map[string]any
 		field string
 	}{
@@ -56,8 +53,7 @@ func TestDatasetProblems(t *testing.T) {
 		"no SQL":         {dataset(shop, "A", "all customers, please"), "query"},
 		"writes":         {dataset(shop, "A", "DELETE FROM customers"), "query"},
 		"two statements": {dataset(shop, "A", "SELECT 1 AS one; SELECT 2 AS two"), "query"},
-	}
-	for name, c := range cases {
+	} {
 		t.Run(name, func(t *testing.T) {
 			got := w.do("POST", "/datasets", w.key, c.body).want(400).problems()
 			require.NotEmpty(t, got[c.field], "%v", got)
@@ -82,8 +78,7 @@ func TestDatasetProblems(t *testing.T) {
 
 // TestDatasetNames: names that differ, with identifiers that would not.
 func TestDatasetNames(t *testing.T) {
-	w := newWorld(t)
-	id := w.newSource()
+	w, id := newSourced(t)
 	made := func(name string) any {
 		return w.do("POST", "/datasets", w.key, dataset(id, name, "SELECT 1 AS one")).want(201).at("data.resource_identifier")
 	}
@@ -95,8 +90,7 @@ func TestDatasetNames(t *testing.T) {
 
 // A query that cannot be checked is refused, and changes nothing.
 func TestDatasetWithoutAnswer(t *testing.T) {
-	w := newWorld(t)
-	id := w.newSource()
+	w, id := newSourced(t)
 	a := w.do("POST", "/datasets", w.key, dataset(id, "A", "SELECT email FROM customers")).want(201)
 	require.NoError(t, os.Rename(w.sourceFile(), filepath.Join(t.TempDir(), "elsewhere.db")))
 	path := fmt.Sprintf("/datasets/%d", a.id("data.id"))
@@ -165,12 +159,7 @@ func TestModelsChangeTogether(t *testing.T) {
 	for i := range codes {
 		body := []map[string]any{{"name": "New"}, {"description": "told"}, {"query": "SELECT 2 AS two"}}[i%3]
 		wait.Go(func() {
-			r := httptest.NewRequest("PATCH", api.BasePath+path, bytes.NewReader(api.Raw(body)))
-			r.Header.Set("Content-Type", "application/json")
-			r.Header.Set("Authorization", "Bearer "+w.key)
-			recorder := httptest.NewRecorder()
-			w.s.ServeHTTP(recorder, r)
-			codes[i] = recorder.Code
+			codes[i] = serve(w.s, request("PATCH", api.BasePath+path, w.key, api.Raw(body))).Code
 		})
 	}
 	wait.Wait()

@@ -85,8 +85,7 @@ func TestCredentialsOfACustomDestination(t *testing.T) {
 	proves(t, "F-4-27", "F-4-28", "F-9-05", "F-9-07")
 	w := newWorld(t)
 	var got []string
-	sim, err := destsim.New(destsim.Config{Preset: "crm", Token: "destination-token"})
-	require.NoError(t, err)
+	sim := must(destsim.New(destsim.Config{Preset: "crm", Token: "destination-token"}))(t)
 	defer sim.Close()
 	endpoint := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		w.mu.Lock()
@@ -136,10 +135,8 @@ func TestDestinationsAreMadeAndChanged(t *testing.T) {
 	w.control("POST", "/clock", map[string]any{"advance": "90m"}).want(200)
 	changed := w.do("PATCH", fmt.Sprintf("/destinations/%d", made.id("data.id")), w.key, body).want(200)
 	require.Equal(t, []any{"created", "updated"}, []any{made.at("status"), changed.at("status")})
-	first, err := time.Parse(time.RFC3339, made.at("data.last_tested_at").(string))
-	require.NoError(t, err)
-	second, err := time.Parse(time.RFC3339, changed.at("data.last_tested_at").(string))
-	require.NoError(t, err)
+	first := must(time.Parse(time.RFC3339, made.at("data.last_tested_at").(string)))(t)
+	second := must(time.Parse(time.RFC3339, changed.at("data.last_tested_at").(string)))(t)
 	require.Equal(t, 90*time.Minute, second.Sub(first))
 }
 
@@ -169,8 +166,7 @@ func TestFieldsThatAreNotAsTheOthers(t *testing.T) {
 	w := newWorld(t)
 	list := w.do("GET", fmt.Sprintf("/destinations/%d/objects", w.emulated("salesforce").id("data.id")), w.key, nil).want(200)
 	found := map[string][]any{}
-	for _, o := range list.at("data").([]any) {
-		object := o.(map[string]any)
+	for _, object := range list.objects("data") {
 		for _, f := range object["fields"].([]any) {
 			field := f.(map[string]any)
 			found[fmt.Sprint(object["full_name"], ".", field["full_name"])] = []any{field["createable"], field["updateable"], field["lookup_object"]}

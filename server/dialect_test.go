@@ -38,8 +38,7 @@ func TestUnsetRetention(t *testing.T) {
 func TestSchedulePlaceholders(t *testing.T) {
 	parts := []string{"schedule_day", "schedule_hour", "schedule_minute", "cron_expression"}
 	inBothDialects(t, func(t *testing.T, live bool, change func(*Config)) {
-		w := newSyncWorld(t, change)
-		id := w.kept(nil).id("data.id")
+		w, id := newKept(t, nil, change)
 		path := fmt.Sprintf("/syncs/%d", id)
 		check := func(a *answer, at string, set map[string]string) {
 			t.Helper()
@@ -142,8 +141,7 @@ func TestUpdateNeedsIdentifierOnly(t *testing.T) {
 			return
 		}
 		require.Equal(t, "completed", w.runs(w.kept(nil).id("data.id")).at("data.status"), "the record is there")
-		run := w.runs(a.id("data.sync_id"))
-		require.Equal(t, "completed", run.at("data.status"), string(run.text))
+		run := w.runs(a.id("data.sync_id")).ended("completed")
 		require.Equal(t, [7]int64{1, 1, 0, 0, 1, 1, 0}, run.counts())
 		body["mappings"] = []any{column("name", "last_name", false)}
 		require.Contains(t, w.do("POST", "/syncs", w.key, body).want(400).at("message"), "is_primary_identifier")
@@ -167,8 +165,7 @@ func TestRunsOfBothDialects(t *testing.T) {
 				require.Equal(t, nulls, a.at(at+key) == nil, "%s in %s", key, a.text)
 			}
 		}
-		good := w.runs(id)
-		require.Equal(t, "completed", good.at("data.status"))
+		good := w.runs(id).ended("completed")
 		check(good, "data.", false)
 		require.Equal(t, live, good.at("data.scheduled_execution_time") == nil)
 
@@ -178,8 +175,7 @@ func TestRunsOfBothDialects(t *testing.T) {
 		require.NotNil(t, scheduled.at("data.0.scheduled_execution_time"))
 
 		w.changeSource(`DROP TABLE customers`)
-		bad := w.runs(id)
-		require.Equal(t, "failed", bad.at("data.status"))
+		bad := w.runs(id).ended("failed")
 		check(bad, "data.", live)
 		for _, key := range []string{"error_code", "error_message"} {
 			require.NotEmpty(t, bad.at("data."+key))
@@ -191,11 +187,8 @@ func TestRunsOfBothDialects(t *testing.T) {
 // TestCancelledRunsShowTheirEnd in both dialects: no one has seen them without.
 func TestCancelledRunsShowTheirEnd(t *testing.T) {
 	inBothDialects(t, func(t *testing.T, _ bool, change func(*Config)) {
-		w := newSyncWorld(t, change)
-		id := w.kept(nil).id("data.id")
-		reached, release := w.hold()
-		run := w.trigger(id)
-		<-reached
+		w, id := newKept(t, nil, change)
+		run, release := w.held(id)
 		w.do("POST", fmt.Sprintf("/sync_runs/%d/cancel", run), w.key, nil).want(200)
 		release()
 		w.control("POST", "/settle", nil).want(200)
@@ -230,8 +223,7 @@ func TestEngineOfAnyType(t *testing.T) {
 			require.Equal(t, true, shown.at("data.read_only_connection"), "nothing is written into it")
 		}
 		require.Contains(t, w.do("PATCH", path, w.key, connection(map[string]any{"sync_engine": "basic"})).want(400).at("message"), "cannot be changed")
-		run := w.runs(w.do("POST", "/syncs", w.key, syncBody(a.id("data.id"), w.dest)).want(200).id("data.sync_id"))
-		require.Equal(t, "completed", run.at("data.status"), string(run.text))
+		run := w.runs(w.do("POST", "/syncs", w.key, syncBody(a.id("data.id"), w.dest)).want(200).id("data.sync_id")).ended("completed")
 		require.Equal(t, [7]int64{1, 1, 0, 0, 1, 1, 0}, run.counts())
 	})
 }
@@ -250,13 +242,11 @@ func TestRefusedSecretFailsRuns(t *testing.T) {
 			"mappings":               []any{column("email", "Email", true), column("name", "LastName", false)},
 		}).id("data.id")
 		require.Equal(t, false, secret("wrong").at("data.last_test_succeeded"))
-		refused := w.runs(sync)
-		require.Equal(t, "failed", refused.at("data.status"))
+		refused := w.runs(sync).ended("failed")
 		require.Equal(t, "UNAUTHORIZED", refused.at("data.error_code"))
 		require.Contains(t, refused.at("data.error_message"), "Salesforce refuses the client_secret")
 		w.do("GET", fmt.Sprintf("/destinations/%d/objects", id), w.key, nil).want(502)
 		require.Equal(t, true, secret("another").at("data.last_test_succeeded"))
-		good := w.runs(sync)
-		require.Equal(t, "completed", good.at("data.status"), string(good.text))
+		w.runs(sync).ended("completed")
 	})
 }

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -28,8 +27,7 @@ func (w *diskWorld) takeCopies(kind string) (c copyOfWorld, lookEarlier string) 
 		}
 		to := filepath.Join(w.t.(*testing.T).TempDir(), "backup.db")
 		require.NoError(w.t, Backup(w.t.Context(), w.dir, to))
-		text, err := os.ReadFile(to)
-		require.NoError(w.t, err)
+		text := contentOf(w.t, to)
 		return text
 	}
 	c.now = take()
@@ -173,17 +171,10 @@ func (w *diskWorld) restores(operation string, from io.Reader, mayAccept bool) {
 	}
 	require.NotEmpty(w.t, got.err, "it was taken for whole")
 	if got.dir != "" {
-		left, err := filepath.Glob(filepath.Join(got.dir, "destkit.db*"))
-		require.NoError(w.t, err)
-		require.Empty(w.t, left)
+		nothing(w.t, got.dir, "destkit.db*")
 	}
-	for _, pattern := range []string{"*.tmp", "*.unfinished*"} {
-		for _, dir := range []string{w.dir, got.dir} {
-			left, err := filepath.Glob(filepath.Join(dir, pattern))
-			require.NoError(w.t, err)
-			require.Empty(w.t, left)
-		}
-	}
+	nothing(w.t, w.dir, "*.tmp", "*.unfinished*")
+	nothing(w.t, got.dir, "*.tmp", "*.unfinished*")
 	w.whole()
 }
 

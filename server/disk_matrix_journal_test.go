@@ -112,8 +112,7 @@ func appendsBeside(t *testing.T, format string, newest bool, harm diskHarm, refu
 	for _, name := range []string{"Second", "Third", "Fourth", "Fifth"} {
 		require.Equal(t, 1, strings.Count(string(text), name), "%s in %s", name, text)
 	}
-	report := w.audits(id, map[string]any{"readback": nil})
-	require.True(t, report.Clean, "%+v", report.Findings)
+	flawless(t, w.ownAudit(id))
 }
 
 // oneMore is a row that the next run has to send.
@@ -133,6 +132,11 @@ func beneathCells() (cells []diskCellOfService) {
 		{"a failed write", diskfault.Fault{Op: diskfault.Write, Code: diskfault.WriteFails}, http.StatusInternalServerError, failing, "the disk of the database fails"},
 		{"half a write", diskfault.Fault{Op: diskfault.Write, Code: diskfault.NoRoom, Short: true}, http.StatusInsufficientStorage, "507, the service's disk is full", "no space left for the database"},
 	} {
+		refused := func(t *testing.T, met int, a *answer) {
+			require.Positive(t, met)
+			require.Equal(t, c.code, a.code, string(a.text))
+			require.Contains(t, string(a.text), c.answer[len("500, "):])
+		}
 		add := func(operation, outcome string, run func(t *testing.T, w *diskWorld, disk *diskfault.Disk)) {
 			cells = append(cells, diskCellOfService{"beneath SQLite", c.harm, operation, outcome, func(t *testing.T) {
 				folder := t.TempDir()
@@ -143,9 +147,7 @@ func beneathCells() (cells []diskCellOfService) {
 		add("a write of the API", "refused: "+c.answer+"; not there after a kill or a loss of power, nothing acknowledged lost", func(t *testing.T, w *diskWorld, disk *diskfault.Disk) {
 			disk.Fail(c.fault)
 			a := w.do("POST", "/workspaces", w.pat, map[string]any{"name": "Refused"})
-			require.Positive(t, disk.Heal())
-			require.Equal(t, c.code, a.code, string(a.text))
-			require.Contains(t, string(a.text), c.answer[len("500, "):])
+			refused(t, disk.Heal(), a)
 			killed, lost := filepath.Join(t.TempDir(), "killed"), filepath.Join(t.TempDir(), "lost")
 			copyTree(t, w.dir, killed)
 			require.NoError(t, disk.PowerLost(lost))
@@ -163,9 +165,7 @@ func beneathCells() (cells []diskCellOfService) {
 			copied, _ := w.takeCopies("snapshot")
 			disk.Fail(c.fault)
 			a := w.control("POST", "/restore", copied.earlier)
-			require.Positive(t, disk.Heal())
-			require.Equal(t, c.code, a.code, string(a.text))
-			require.Contains(t, string(a.text), c.answer[len("500, "):])
+			refused(t, disk.Heal(), a)
 			w.whole()
 		})
 		add("a sync run, as it begins", "refused: "+c.answer+"; not there after a kill, the next one sends all", func(t *testing.T, w *diskWorld, disk *diskfault.Disk) {
@@ -173,19 +173,14 @@ func beneathCells() (cells []diskCellOfService) {
 			before := string(w.do("GET", fmt.Sprintf("/syncs/%d/sync_runs", w.id), w.key, nil).want(200).text)
 			disk.Fail(c.fault)
 			a := w.do("POST", fmt.Sprintf("/syncs/%d/trigger", w.id), w.key, nil)
-			require.Positive(t, disk.Heal())
-			require.Equal(t, c.code, a.code, string(a.text))
-			require.Contains(t, string(a.text), c.answer[len("500, "):])
+			refused(t, disk.Heal(), a)
 			require.Equal(t, before, string(w.do("GET", fmt.Sprintf("/syncs/%d/sync_runs", w.id), w.key, nil).want(200).text))
 			w.kill()
-			require.NoError(t, w.start())
-			w.whole()
+			w.starts()
 		})
 		add("a sync run, at work", "recovered: it waits for the disk and ends as it would have; after a kill each record is there once", func(t *testing.T, w *diskWorld, disk *diskfault.Disk) {
 			w.changeSource(oneMore)
-			reached, release := w.hold()
-			run := w.trigger(w.id)
-			<-reached
+			run, release := w.held(w.id)
 			disk.Fail(c.fault)
 			release()
 			w.control("POST", "/settle", nil).want(200)
@@ -195,8 +190,7 @@ func beneathCells() (cells []diskCellOfService) {
 			copyTree(t, w.dir, killed)
 			require.Positive(t, disk.Heal())
 			w.control("POST", "/clock", map[string]any{"advance": "5m"}).want(200)
-			ended := shown()
-			require.Equal(t, "completed", ended.at("data.status"), string(ended.text))
+			ended := shown().ended("completed")
 			require.EqualValues(t, 1, ended.id("data.records_updated"), string(ended.text))
 			w.look = worldOf(w.world)
 			w.stop()
@@ -217,9 +211,7 @@ func beneathCells() (cells []diskCellOfService) {
 			if c.fault.Op == diskfault.Sync {
 				require.Less(t, a.code, 300, string(a.text))
 			} else {
-				require.Positive(t, met)
-				require.Equal(t, c.code, a.code, string(a.text))
-				require.Contains(t, string(a.text), c.answer[len("500, "):])
+				refused(t, met, a)
 			}
 			w.whole()
 		})
@@ -228,8 +220,7 @@ func beneathCells() (cells []diskCellOfService) {
 			_ = w.s.Close()
 			require.Positive(t, disk.Heal())
 			require.NoFileExists(t, w.path("destkit.db-sum"))
-			require.NoError(t, w.start())
-			w.whole()
+			w.starts()
 		})
 		add("start", "refused: "+c.start+"; the next one finds everything", func(t *testing.T, w *diskWorld, _ *diskfault.Disk) {
 			w.kill()
@@ -239,8 +230,7 @@ func beneathCells() (cells []diskCellOfService) {
 			require.Positive(t, disk.Heal())
 			require.ErrorContains(t, err, c.start)
 			require.ErrorContains(t, err, w.dir)
-			require.NoError(t, w.start())
-			w.whole()
+			w.starts()
 		})
 	}
 	return cells

@@ -28,8 +28,7 @@ func roomCells() (cells []diskCellOfService) {
 		}
 		full := func(t *testing.T, disk string) (free func()) {
 			free = fill(t, disk)
-			info, err := os.Stat(filepath.Join(disk, "ballast"))
-			require.NoError(t, err)
+			info := must(os.Stat(filepath.Join(disk, "ballast")))(t)
 			require.NoError(t, os.Truncate(filepath.Join(disk, "ballast"), info.Size()-int64(r.left)))
 			return free
 		}
@@ -103,11 +102,7 @@ func (w *diskWorld) refusedFor(a *answer) {
 	w.t.Helper()
 	require.Equal(w.t, http.StatusInsufficientStorage, a.code, string(a.text))
 	require.Contains(w.t, string(a.text), "the service's disk is full")
-	for _, pattern := range []string{"*.tmp", "*.unfinished*"} {
-		left, err := filepath.Glob(filepath.Join(w.dir, pattern))
-		require.NoError(w.t, err)
-		require.Empty(w.t, left)
-	}
+	nothing(w.t, w.dir, "*.tmp", "*.unfinished*")
 }
 
 // readOnly makes a disk one that cannot be written.
@@ -128,8 +123,7 @@ func readOnlyCells() []diskCellOfService {
 			again := readOnly(t, disk)
 			w.refusedStart("read-only")
 			again()
-			require.NoError(t, w.start())
-			w.whole()
+			w.starts()
 		}},
 		{"backup", "read-only", "backup", "refused: read-only file system; the backup before is whole", func(t *testing.T) {
 			w := newDiskWorld(t, "mirror")
@@ -180,8 +174,7 @@ func TestSmallDisk(t *testing.T) {
 	disk := smallDisk(t, "size=8m")
 	w := newSyncWorld(t, func(c *Config) { c.Dir, c.MasterKey = filepath.Join(disk, "data"), bytes.Repeat([]byte{7}, 32) })
 	ready := func() (int, string) {
-		a := httptest.NewRecorder()
-		w.s.ServeHTTP(a, httptest.NewRequest(http.MethodGet, "/readyz", nil))
+		a := serve(w.s, httptest.NewRequest(http.MethodGet, "/readyz", nil))
 		return a.Code, a.Body.String()
 	}
 	id := w.kept(map[string]any{"operation": "mirror"}).id("data.id")
@@ -202,9 +195,7 @@ func TestSmallDisk(t *testing.T) {
 	}
 	require.Equal(t, http.StatusInsufficientStorage, a.code, string(a.text))
 	require.Contains(t, string(a.text), "disk is full")
-	left, err := filepath.Glob(filepath.Join(disk, "data", "ready-*"))
-	require.NoError(t, err)
-	require.Empty(t, left)
+	nothing(t, filepath.Join(disk, "data"), "ready-*")
 
 	free()
 	code, _ = ready()

@@ -125,11 +125,9 @@ func newDiskWorldIn(t *testing.T, operation, folder string) *diskWorld {
 // runAndAudit has the sync run, and an audit find nothing.
 func (w *diskWorld) runAndAudit() {
 	w.t.Helper()
-	ended := w.oneRun(w.id)
-	require.Equal(w.t, "completed", ended.at("data.status"), string(ended.text))
+	ended := w.oneRun(w.id).ended("completed")
 	require.Zero(w.t, ended.id("data.records_failed"), string(ended.text))
-	report := w.audits(w.id, nil)
-	require.True(w.t, report.Clean, "%+v", report.Findings)
+	flawless(w.t, w.audits(w.id, nil))
 }
 
 // whole asserts that nothing acknowledged is lost, and that the sync goes on.
@@ -138,6 +136,13 @@ func (w *diskWorld) whole() {
 	same(w.t, w.look, worldOf(w.world))
 	w.changeSource(`INSERT INTO customers (id, email, name) VALUES (4, 'mary@example.com', 'Mary')`)
 	w.runAndAudit()
+}
+
+// starts opens the directory again, and asserts that it is whole.
+func (w *diskWorld) starts() {
+	w.t.Helper()
+	require.NoError(w.t, w.start())
+	w.whole()
 }
 
 // refusedStart asserts that a start is refused with these words and changes nothing.

@@ -106,8 +106,7 @@ func storeCells() (cells []diskCellOfService) {
 				w := newDiskWorld(t, operation)
 				w.stop()
 				w.harm("destkit.db", harm.diskHarm, func() { w.refusedStart(harm.says) })
-				require.NoError(t, w.start())
-				w.whole()
+				w.starts()
 			}})
 		}
 	}
@@ -117,8 +116,7 @@ func storeCells() (cells []diskCellOfService) {
 			w.stop()
 			text := contentOf(t, w.path("destkit.db-sum"))
 			w.put("destkit.db-sum", harm.does(text, nil))
-			require.NoError(t, w.start())
-			w.whole()
+			w.starts()
 		}})
 	}
 	return append(cells, diskCellOfService{"destkit.db", "a bit flipped at 8/16", "backup", "refused: the database is damaged; the backup before is whole", func(t *testing.T) {
@@ -133,18 +131,15 @@ func storeCells() (cells []diskCellOfService) {
 			require.ErrorContains(t, err, w.dir)
 			require.Equal(t, kept, files(t, filepath.Dir(backup)))
 		})
-		require.NoError(t, w.start())
-		w.whole()
+		w.starts()
 	}})
 }
 
 // harm changes a file of the directory while fn runs, and puts it back.
 func (w *diskWorld) harm(name string, harm diskHarm, fn func()) {
 	w.t.Helper()
-	now, err := os.ReadFile(w.path(name))
-	require.NoError(w.t, err)
-	earlier, err := os.ReadFile(filepath.Join(w.earlier, name))
-	require.NoError(w.t, err)
+	now := contentOf(w.t, w.path(name))
+	earlier := contentOf(w.t, filepath.Join(w.earlier, name))
 	w.put(name, harm.does(now, earlier))
 	fn()
 	w.put(name, now)
@@ -172,8 +167,7 @@ func (w *diskWorld) kill() {
 // misshape makes the first page of a table one that is none.
 func (w *diskWorld) misshape(table string) {
 	w.t.Helper()
-	conn, err := sqlite.OpenConn("file:"+w.path("destkit.db")+"?immutable=1", sqlite.OpenReadOnly|sqlite.OpenURI)
-	require.NoError(w.t, err)
+	conn := must(sqlite.OpenConn("file:"+w.path("destkit.db")+"?immutable=1", sqlite.OpenReadOnly|sqlite.OpenURI))(w.t)
 	defer conn.Close()
 	var page, size int
 	require.NoError(w.t, sqlitex.ExecuteTransient(conn, "SELECT rootpage, page_size FROM sqlite_schema, pragma_page_size WHERE name = ?", &sqlitex.ExecOptions{
@@ -187,9 +181,8 @@ func (w *diskWorld) misshape(table string) {
 // writeAt changes the database in its place, under whoever has it open.
 func (w *diskWorld) writeAt(at int64, text []byte) {
 	w.t.Helper()
-	f, err := os.OpenFile(w.path("destkit.db"), os.O_RDWR, 0)
-	require.NoError(w.t, err)
-	_, err = f.WriteAt(text, at)
+	f := must(os.OpenFile(w.path("destkit.db"), os.O_RDWR, 0))(w.t)
+	_, err := f.WriteAt(text, at)
 	require.NoError(w.t, errors.Join(err, f.Close()))
 }
 
@@ -200,8 +193,7 @@ func logCells() (cells []diskCellOfService) {
 		cells = append(cells, diskCellOfService{"destkit.db-wal", "none: killed", "start, " + operation, "recovered: nothing lost", func(t *testing.T) {
 			w := newDiskWorld(t, operation)
 			w.kill()
-			require.NoError(t, w.start())
-			w.whole()
+			w.starts()
 		}})
 		const damaged = "its log destkit.db-wal is damaged, and acknowledged changes follow the place"
 		for _, harm := range []struct {
@@ -227,8 +219,7 @@ func logCells() (cells []diskCellOfService) {
 				require.ErrorContains(t, err, harm.says)
 				require.ErrorContains(t, err, w.dir)
 				w.dir = kept // the log put back, with the database that goes with it
-				require.NoError(t, w.start())
-				w.whole()
+				w.starts()
 			}})
 		}
 		cells = append(cells, diskCellOfService{"destkit.db", "a page of no kind, killed", "start, " + operation, "refused: the database is damaged", func(t *testing.T) {
@@ -249,8 +240,7 @@ func servedCells() (cells []diskCellOfService) {
 	for _, operation := range []string{"a read of the API", "a write of the API", "a sync run", "snapshot", "backup"} {
 		cells = append(cells, diskCellOfService{"destkit.db", "overwritten while it is served", operation, "refused: 500, the service's database is damaged; start it from a backup", func(t *testing.T) {
 			w := newDiskWorld(t, "mirror")
-			w.stop()
-			require.NoError(t, w.start())
+			w.restart()
 			w.overwrite()
 			said := 0
 			tell := func(a *answer, good int) {
@@ -292,8 +282,7 @@ func servedCells() (cells []diskCellOfService) {
 	for _, operation := range []string{"snapshot", "backup"} {
 		cells = append(cells, diskCellOfService{"destkit.db", "a page of no kind while it is served", operation, "refused: the database is damaged; no copy is made", func(t *testing.T) {
 			w := newDiskWorld(t, "mirror")
-			w.stop()
-			require.NoError(t, w.start())
+			w.restart()
 			w.misshape("webhooks")
 			const says = "the service's database is damaged; start it from a backup"
 			switch operation {
@@ -312,7 +301,6 @@ func servedCells() (cells []diskCellOfService) {
 // overwrite spoils all pages of the database but the first.
 func (w *diskWorld) overwrite() {
 	w.t.Helper()
-	info, err := os.Stat(w.path("destkit.db"))
-	require.NoError(w.t, err)
+	info := must(os.Stat(w.path("destkit.db")))(w.t)
 	w.writeAt(4096, bytes.Repeat([]byte{0xff}, int(info.Size())-4096))
 }

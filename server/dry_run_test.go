@@ -52,21 +52,16 @@ func (w *world) look(id int64) string {
 	require.NoError(w.t, w.s.store.View(context.Background(), func(tx *store.Tx) error {
 		runs, total, err := store.SyncRuns.List(tx, id, store.Page{Ascending: true})
 		require.NoError(w.t, err)
-		y, err := tx.EverySync(id-1, 1)
-		require.NoError(w.t, err)
-		settings, err := tx.Settings("")
-		require.NoError(w.t, err)
+		y := must(tx.EverySync(id-1, 1))(w.t)
+		settings := must(tx.Settings(""))(w.t)
 		fmt.Fprintf(&b, "%d %s\n%s\n%v\n", total, api.Raw(runs), api.Raw(y[0]), settings)
 		return nil
 	}))
 	books := w.s.ledger.Sync(id)
-	meta, err := books.Meta()
-	require.NoError(w.t, err)
-	logged, err := books.Runs()
-	require.NoError(w.t, err)
+	meta := must(books.Meta())(w.t)
+	logged := must(books.Runs())(w.t)
 	fmt.Fprintf(&b, "%+v %v\n", meta, logged)
-	state, err := books.Scan()
-	require.NoError(w.t, err)
+	state := must(books.Scan())(w.t)
 	defer state.Close()
 	for {
 		entry, err := state.Next()
@@ -120,8 +115,7 @@ func TestPlanShowsWhatARunWouldDo(t *testing.T) {
 
 // TestPlanRefusals: a refused plan reports why.
 func TestPlanRefusals(t *testing.T) {
-	w := newSyncWorld(t)
-	id := w.kept(nil).id("data.id")
+	w, id := newKept(t, nil)
 	appending := w.spreadsheet(nil)
 	appending["operation"] = "append"
 	appended := w.do("POST", "/syncs", w.key, w.body(appending)).want(200).id("data.sync_id")
@@ -129,9 +123,7 @@ func TestPlanRefusals(t *testing.T) {
 	require.Contains(t, w.plan(id, `{"limit":101}`).want(400).at("message"), "limit: must be 0 to 100")
 	require.Contains(t, w.plan(id, `{"ful":true}`).want(400).at("message"), `did you mean "full"`)
 	require.Contains(t, w.plan(appended, `{"full":true}`).want(400).at("message"), "no full sync")
-	reached, release := w.hold()
-	run := w.trigger(id)
-	<-reached
+	run, release := w.held(id)
 	require.Contains(t, w.plan(id, nil).want(409).at("message"), fmt.Sprintf("run %d of sync %d is active", run, id))
 	release()
 	w.control("POST", "/settle", nil).want(200)
@@ -140,8 +132,7 @@ func TestPlanRefusals(t *testing.T) {
 
 // TestPlanOfAnotherURL: everything would be sent again, and the answer reports why.
 func TestPlanOfAnotherURL(t *testing.T) {
-	w := newSyncWorld(t)
-	id := w.kept(nil).id("data.id")
+	w, id := newKept(t, nil)
 	w.runs(id)
 	moved := map[string]any{"service_connection": map[string]any{"credentials": map[string]any{"webhook_url": w.destination() + "/moved"}}}
 	w.do("PATCH", fmt.Sprintf("/destinations/%d", w.dest), w.key, moved).want(200)
@@ -153,8 +144,7 @@ func TestPlanOfAnotherURL(t *testing.T) {
 
 // TestPlanAndARunInBetween: data read partly before a run and partly after it is no plan.
 func TestPlanAndARunInBetween(t *testing.T) {
-	w := newSyncWorld(t)
-	id := w.kept(nil).id("data.id")
+	w, id := newKept(t, nil)
 	w.control("POST", "/clock", map[string]any{"advance": "1h"}).want(200) // the cached objects of the destination are old
 	reached, release := w.hold()
 	planned := make(chan *answer)

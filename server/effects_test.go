@@ -16,8 +16,7 @@ import (
 
 // served is a simulator behind a server.
 func served(t *testing.T, config destsim.Config) (*destsim.Sim, *httptest.Server) {
-	sim, err := destsim.New(config)
-	require.NoError(t, err)
+	sim := must(destsim.New(config))(t)
 	server := httptest.NewServer(sim)
 	t.Cleanup(func() { server.Close(); sim.Close() })
 	return sim, server
@@ -44,10 +43,8 @@ func TestObjectsOfAnyName(t *testing.T) {
 		one := w.do("GET", fmt.Sprintf("/destinations/%d/objects/%s", y.dest, escaped), w.key, nil).want(200)
 		require.Equal(t, name, one.at("data.full_name"))
 		id := y.kept(map[string]any{"destination_attributes": map[string]any{"connection_id": y.dest, "object": name}}).id("data.id")
-		run := y.runs(id)
-		require.Equal(t, "completed", run.at("data.status"), string(run.text))
-		_, total, err := w.sim.Records(name, 0, 10)
-		require.NoError(t, err)
+		y.runs(id).ended("completed")
+		_, total := w.records(name)
 		require.Equal(t, 1, total, name)
 		require.Empty(t, said(y.audits(id, nil)))
 	}
@@ -88,9 +85,7 @@ func TestWhyAnObjectIsNoDestination(t *testing.T) {
 // rewriting changes what the destination of a world answers.
 func rewriting(t *testing.T, w *world, before, after string) *httptest.Server {
 	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		recorder := httptest.NewRecorder()
-		w.sim.ServeHTTP(recorder, r)
-		_, _ = rw.Write(bytes.ReplaceAll(recorder.Body.Bytes(), []byte(before), []byte(after)))
+		_, _ = rw.Write(bytes.ReplaceAll(serve(w.sim, r).Body.Bytes(), []byte(before), []byte(after)))
 	}))
 	t.Cleanup(server.Close)
 	return server
@@ -155,11 +150,9 @@ func TestLiveOnAStreamingDatabase(t *testing.T) {
 			w.control("POST", fmt.Sprintf("/sources/%d/execute", database), map[string]any{"sql": sql}).want(200)
 		}
 		execute(`CREATE TABLE clicks (email TEXT PRIMARY KEY, name TEXT); INSERT INTO clicks VALUES ('a@example.com', 'A')`)
-		dataset := w.do("POST", "/datasets", w.key, map[string]any{
-			"name": "Clicks", "type": "sql", "source_id": database, "query": "SELECT email, name FROM clicks",
-		}).want(201).id("data.id")
+		clicks := w.do("POST", "/datasets", w.key, dataset(database, "Clicks", "SELECT email, name FROM clicks")).want(201).id("data.id")
 		body := map[string]any{
-			"source_attributes": map[string]any{"connection_id": database, "object": map[string]any{"type": "dataset", "id": dataset}},
+			"source_attributes": map[string]any{"connection_id": database, "object": map[string]any{"type": "dataset", "id": clicks}},
 			"mode":              map[string]any{"type": "live"},
 		}
 		if family != nil {
@@ -167,11 +160,7 @@ func TestLiveOnAStreamingDatabase(t *testing.T) {
 		}
 		id := w.kept(body).id("data.id")
 		runs := func() *answer { return w.do("GET", fmt.Sprintf("/syncs/%d/sync_runs", id), w.key, nil).want(200) }
-		stored := func() (total int) {
-			_, total, err := w.sim.Records("person", 0, 10)
-			require.NoError(t, err)
-			return total
-		}
+		stored := func() (total int) { _, total = w.records("person"); return total }
 		w.control("POST", "/clock", `{"advance":"1m"}`).want(200)
 		require.Equal(t, "completed", runs().at("data.0.status"), string(runs().text))
 		require.Equal(t, 1, stored())
@@ -188,9 +177,8 @@ func TestLiveOnAStreamingDatabase(t *testing.T) {
 func TestHandledMappings(t *testing.T) {
 	w := newSyncWorld(t)
 	crm := w.emulated("salesforce").id("data.id")
-	people := w.do("POST", "/datasets", w.key, map[string]any{
-		"name": "People", "type": "sql", "source_id": w.source, "query": `SELECT id, email, name, json_array(name) AS names FROM customers`,
-	}).want(201).id("data.id")
+	query := `SELECT id, email, name, json_array(name) AS names FROM customers`
+	people := w.do("POST", "/datasets", w.key, dataset(w.source, "People", query)).want(201).id("data.id")
 	sync := func(object string, mappings ...any) int64 {
 		return w.kept(map[string]any{
 			"source_attributes":      map[string]any{"connection_id": w.source, "object": map[string]any{"type": "dataset", "id": people}},
@@ -206,8 +194,7 @@ func TestHandledMappings(t *testing.T) {
 	)
 	contact := func() map[string]any {
 		t.Helper()
-		run := w.runs(contacts)
-		require.Equal(t, "completed", run.at("data.status"), string(run.text))
+		run := w.runs(contacts).ended("completed")
 		require.EqualValues(t, 1, run.id("data.records_updated"), string(run.text))
 		return w.keptRecords(crm, "Contact")[0]
 	}
@@ -238,11 +225,9 @@ func TestIgnoredKeys(t *testing.T) {
 	body["type"] = "salesforce"
 	require.Equal(t, "custom_api", w.do("POST", "/destinations", w.key, body).want(201).at("data.type"))
 
-	dataset := w.do("POST", "/datasets", w.key, map[string]any{
-		"name": "People", "type": "sql", "source_id": w.source, "query": "SELECT email, name FROM customers",
-	}).want(201).id("data.id")
+	people := w.do("POST", "/datasets", w.key, dataset(w.source, "People", "SELECT email, name FROM customers")).want(201).id("data.id")
 	id := w.kept(map[string]any{"source_attributes": map[string]any{"connection_id": w.source, "object": map[string]any{
-		"type": "dataset", "id": dataset, "name": "Others", "query": "SELECT 1", "dataset_id": 99,
+		"type": "dataset", "id": people, "name": "Others", "query": "SELECT 1", "dataset_id": 99,
 		"created_at": "2020-01-01T00:00:00Z", "updated_at": "2020-01-01T00:00:00Z",
 	}}}).id("data.id")
 	object := "data.source_attributes.object."

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
 	"regexp"
 	"strings"
 	"testing"
@@ -97,9 +98,7 @@ func newSchemaWorld(t *testing.T, open func(*world) *changingTable, changes map[
 		from := m.(map[string]any)["from"].(map[string]any)
 		from["data"] = s.column(from["data"].(string))
 	}
-	for key, value := range changes {
-		body[key] = value
-	}
+	maps.Copy(body, changes)
 	w.do("POST", fmt.Sprintf("/sources/%d/refresh_tables", source), w.key, nil).want(200)
 	w.control("POST", "/settle", nil).want(200)
 	s.sync = w.do("POST", "/syncs", w.key, body).want(200).id("data.sync_id")
@@ -108,9 +107,7 @@ func newSchemaWorld(t *testing.T, open func(*world) *changingTable, changes map[
 
 func allProperties(more map[string]any) map[string]any {
 	out := map[string]any{"field_behavior": "sync_all_properties", "field_normalization": "lower_case"}
-	for key, value := range more {
-		out[key] = value
-	}
+	maps.Copy(out, more)
 	return out
 }
 
@@ -122,19 +119,24 @@ func (s *schemaWorld) run() (ended *answer, changes []string) {
 	if !ended.has("data.schema_changes") {
 		return ended, nil
 	}
-	for _, one := range ended.at("data.schema_changes").([]any) {
-		c := one.(map[string]any)
+	for _, c := range ended.objects("data.schema_changes") {
 		changes = append(changes, strings.ToLower(fmt.Sprint(c["column"])+" "+fmt.Sprint(c["change"])+": "+fmt.Sprint(c["handling"])))
 	}
 	return ended, changes
 }
 
+// ends demands a completed run, with these changes.
+func (s *schemaWorld) ends(changes ...string) *answer {
+	s.t.Helper()
+	ended, found := s.run()
+	require.Equal(s.t, changes, found, string(ended.ended("completed").text))
+	return ended
+}
+
 // completes demands a completed run of so many sent records, with these changes.
 func (s *schemaWorld) completes(sent int64, changes ...string) *answer {
 	s.t.Helper()
-	ended, found := s.run()
-	require.Equal(s.t, "completed", ended.at("data.status"), string(ended.text))
-	require.Equal(s.t, changes, found)
+	ended := s.ends(changes...)
 	require.Equal(s.t, sent, ended.id("data.records_updated"), string(ended.text))
 	return ended
 }
@@ -142,8 +144,7 @@ func (s *schemaWorld) completes(sent int64, changes ...string) *answer {
 // values are those of one field of all people, by their email.
 func (s *schemaWorld) values(field string) map[string]any {
 	s.t.Helper()
-	list, _, err := s.sim.Records("person", 0, 100)
-	require.NoError(s.t, err)
+	list, _ := s.records("person")
 	out := map[string]any{}
 	for _, record := range list {
 		var fields map[string]any
@@ -156,9 +157,7 @@ func (s *schemaWorld) values(field string) map[string]any {
 func (s *schemaWorld) patch(body map[string]any) {
 	s.t.Helper()
 	shown := s.do("GET", fmt.Sprintf("/syncs/%d", s.sync), s.key, nil).want(200).at("data").(map[string]any)
-	for key, value := range body {
-		shown[key] = value
-	}
+	maps.Copy(shown, body)
 	s.do("PATCH", fmt.Sprintf("/syncs/%d", s.sync), s.key, shown).want(200)
 }
 
@@ -213,19 +212,15 @@ func TestSchemaPropagates(t *testing.T) {
 		s.completes(0)
 
 		s.exec(s.retype)
-		ended, changes := s.run()
-		require.Equal(t, "completed", ended.at("data.status"), string(ended.text))
-		require.Equal(t, []string{"age retyped: values are cast to the type of the field as before; what cannot be cast is an invalid record"}, changes)
+		s.ends("age retyped: values are cast to the type of the field as before; what cannot be cast is an invalid record")
 		s.exec(`UPDATE customers SET age = '37' WHERE email = 'ada@example.com'; UPDATE customers SET age = 'old' WHERE email = 'cy@example.com'`)
-		ended, _ = s.run()
+		ended, _ := s.run()
 		require.EqualValues(t, 1, ended.id("data.source_record_invalids"), string(ended.text))
 		require.Equal(t, map[string]any{"ada@example.com": 37.0, "bob@example.com": 40.0, "cy@example.com": 51.0}, s.values("age"))
 		s.exec(`UPDATE customers SET age = '51' WHERE email = 'cy@example.com'`)
 
 		s.exec(dropCity)
-		ended, changes = s.run()
-		require.Equal(t, "completed", ended.at("data.status"), string(ended.text))
-		require.Equal(t, []string{"city removed: its generated mapping is gone; the field keeps the values that it has"}, changes)
+		s.ends("city removed: its generated mapping is gone; the field keeps the values that it has")
 		require.NotContains(t, s.mapped(s.sync), city)
 		require.Equal(t, inEachRow("Graz"), s.values("city"))
 		s.completes(0)
@@ -248,21 +243,18 @@ func TestSchemaIgnored(t *testing.T) {
 		require.Equal(t, before, s.mapped(s.sync))
 
 		s.exec(`ALTER TABLE customers DROP COLUMN age`)
-		ended, changes := s.run()
-		require.Equal(t, "completed", ended.at("data.status"), string(ended.text))
-		require.Equal(t, []string{"age removed: its generated mapping is gone; the field keeps the values that it has"}, changes)
+		s.ends("age removed: its generated mapping is gone; the field keeps the values that it has")
 		s.exec(`ALTER TABLE customers ADD COLUMN age INTEGER`)
 		s.completes(3, `age added: mapped to the field "age"`)
 		require.ElementsMatch(t, before, s.mapped(s.sync))
 		s.exec(s.retype)
-		ended, changes = s.run()
-		require.Equal(t, "completed", ended.at("data.status"), string(ended.text))
+		ended, changes := s.run()
+		ended.ended("completed")
 		require.Len(t, changes, 1)
 		require.Contains(t, changes[0], "age retyped: values are cast")
 
 		s.patch(map[string]any{"schema_change_policy": "propagate"})
-		ended, _ = s.run()
-		require.Equal(t, "completed", ended.at("data.status"), string(ended.text))
+		s.runs(s.sync).ended("completed")
 		require.Equal(t, inEachRow("Graz"), s.values("city"))
 	})
 }
@@ -290,9 +282,7 @@ func TestSchemaPauses(t *testing.T) {
 			s.control("POST", "/clock", map[string]any{"advance": "1h"}).want(200)
 			require.Equal(t, ended.id("data.id"), s.lastRun(), "it is not tried again by itself")
 			s.patch(map[string]any{"paused": false})
-			ended, changes = s.run()
-			require.Equal(t, "completed", ended.at("data.status"), string(ended.text))
-			require.Empty(t, changes)
+			s.ends()
 		}
 		require.NotContains(t, s.mapped(s.sync), s.column("city")+" > city")
 	})
@@ -354,8 +344,7 @@ func TestSchemaWithoutNewFields(t *testing.T) {
 	before := h.mapped(id)
 	h.armed.Store(true)
 	h.changeSource(addCity)
-	run := h.runs(id)
-	require.Equal(t, "completed", run.at("data.status"), string(run.text))
+	run := h.runs(id).ended("completed")
 	require.Equal(t, `not mapped: the object "person" has no field for it and creates none`, run.at("data.schema_changes.0.handling"))
 	require.Equal(t, before, h.mapped(id))
 	require.EqualValues(t, 0, run.id("data.records_updated"))

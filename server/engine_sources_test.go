@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"testing"
@@ -45,8 +46,7 @@ func postgresOrigin(w *world) (o origin, exec func(sql string)) {
 	run := func(database, sql string) {
 		conn := connect(database)
 		defer conn.Close(ctx)
-		_, err := conn.Exec(ctx, sql)
-		require.NoError(t, err)
+		must(conn.Exec(ctx, sql))(t)
 	}
 	run("postgres", "DROP DATABASE IF EXISTS shop WITH (FORCE)")
 	run("postgres", "CREATE DATABASE shop")
@@ -60,10 +60,9 @@ func postgresOrigin(w *world) (o origin, exec func(sql string)) {
 		exec("TRUNCATE customers")
 		conn := connect("shop")
 		defer conn.Close(ctx)
-		_, err := conn.CopyFrom(ctx, pgx.Identifier{"customers"}, []string{"email", "name"}, pgx.CopyFromSlice(len(rows), func(i int) ([]any, error) {
+		must(conn.CopyFrom(ctx, pgx.Identifier{"customers"}, []string{"email", "name"}, pgx.CopyFromSlice(len(rows), func(i int) ([]any, error) {
 			return []any{rows[i].Email, rows[i].Name}, nil
-		}))
-		require.NoError(t, err)
+		})))(t)
 	}
 	return o, exec
 }
@@ -92,8 +91,7 @@ func (w *world) stored() map[string]string {
 	w.t.Helper()
 	out := map[string]string{}
 	for after := int64(0); ; {
-		list, _, err := w.sim.Records("person", after, 10_000)
-		require.NoError(w.t, err)
+		list, _ := w.records("person", after)
 		for _, record := range list {
 			var fields map[string]any
 			require.NoError(w.t, json.Unmarshal(record.Fields, &fields))
@@ -133,8 +131,7 @@ func TestMainJobFromEachSource(t *testing.T) {
 			o := open(w)
 			id := w.syncFrom(o, nil)
 			o.put(customers(0, n, ""))
-			first := w.runs(id)
-			require.Equal(t, "completed", first.at("data.status"), string(first.text))
+			first := w.runs(id).ended("completed")
 			require.Equal(t, [7]int64{n, n, 0, 0, n, n, 0}, first.counts())
 			require.Equal(t, expected(customers(0, n, "")), w.stored())
 			require.Equal(t, [7]int64{n}, w.runs(id).counts(), "nothing has changed")
@@ -147,13 +144,11 @@ func TestMainJobFromEachSource(t *testing.T) {
 			mirror := w.syncFrom(o, map[string]any{"operation": "mirror"})
 			require.Equal(t, [7]int64{n + 20, n + 20, 0, 0, n + 20, n + 20, 0}, w.runs(mirror).counts())
 			o.put(append(customers(0, n-40, ""), customer{"new@example.com", "New"}))
-			last := w.runs(mirror)
-			require.Equal(t, "completed", last.at("data.status"), string(last.text))
+			last := w.runs(mirror).ended("completed")
 			require.Equal(t, [7]int64{n - 39, 31, 60, 0, 91, 91, 0}, last.counts())
 			require.Equal(t, expected(customers(0, n-40, ""), []customer{{"new@example.com", "New"}}), w.stored())
 			require.Equal(t, false, last.at("data.full_sync"))
-			report := (&syncWorld{world: w}).audits(mirror, nil)
-			require.True(t, report.Clean, "%+v", report)
+			report := flawless(t, (&syncWorld{world: w}).audits(mirror, nil))
 			require.EqualValues(t, n-39, report.Checked.Destination)
 		})
 	}
@@ -166,9 +161,7 @@ func (w *world) syncFrom(o origin, changes map[string]any) int64 {
 	require.Equal(w.t, true, created.at("data.last_test_succeeded"), created.header)
 	body := syncBody(created.id("data.id"), w.newDestination())
 	body["source_attributes"].(map[string]any)["object"] = o.object
-	for key, value := range changes {
-		body[key] = value
-	}
+	maps.Copy(body, changes)
 	return w.do("POST", "/syncs", w.key, body).want(200).id("data.sync_id")
 }
 
@@ -184,8 +177,7 @@ func TestEnginesKeepStateInTheService(t *testing.T) {
 	require.EqualValues(t, 14, shown.id("data.0.warehouse_writeback_retention_in_days"))
 	o.put(customers(0, 3, ""))
 	require.Equal(t, [7]int64{3, 3, 0, 0, 3, 3, 0}, w.runs(id).counts())
-	meta, err := w.s.ledger.Sync(id).Meta()
-	require.NoError(t, err)
+	meta := must(w.s.ledger.Sync(id).Meta())(t)
 	require.EqualValues(t, 3, meta.Rows)
 	exec("DO $$ BEGIN ASSERT (SELECT count(*) FROM pg_class WHERE relkind = 'r' AND oid >= 16384) = 1; END $$")
 }

@@ -50,16 +50,13 @@ func (a *answer) counts() [7]int64 {
 // TestFollowersComeWithTheEnd: the end of a run and the runs that follow from it are
 // one change, so that a process that is lost in between loses none.
 func TestFollowersComeWithTheEnd(t *testing.T) {
-	w := newSyncWorld(t)
-	parent := w.kept(nil).id("data.id")
+	w, parent := newKept(t, nil)
 	child := w.kept(map[string]any{"mode": map[string]any{"type": "triggered", "triggers": map[string]any{"sync_sequence": map[string]any{"sync_id": parent}}}}).id("data.id")
 	ended := w.runs(parent)
 	require.NoError(t, w.s.Settle(t.Context()))
 	require.NoError(t, w.s.store.View(t.Context(), func(tx *store.Tx) error {
-		run, err := store.SyncRuns.Any(tx, ended.id("data.id"))
-		require.NoError(t, err)
-		next, err := tx.LastRun(child)
-		require.NoError(t, err)
+		run := must(store.SyncRuns.Any(tx, ended.id("data.id")))(t)
+		next := must(tx.LastRun(child))(t)
 		require.Equal(t, run.UpdatedAt, next.CreatedAt)
 		return nil
 	}))
@@ -68,8 +65,7 @@ func TestFollowersComeWithTheEnd(t *testing.T) {
 // TestSnapshotKeepsTheBooks: a restored world knows the sent records, and a
 // sync that is deleted leaves nothing.
 func TestSnapshotKeepsTheBooks(t *testing.T) {
-	w := newSyncWorld(t)
-	id := w.kept(nil).id("data.id")
+	w, id := newKept(t, nil)
 	require.EqualValues(t, 1, w.runs(id).id("data.records_updated"))
 	snapshot := w.control("GET", "/snapshot", nil).want(200).text
 	w.changeSource(`UPDATE customers SET name = 'Later'`)
@@ -78,12 +74,10 @@ func TestSnapshotKeepsTheBooks(t *testing.T) {
 	require.Len(t, w.do("GET", fmt.Sprintf("/syncs/%d/sync_runs", id), w.key, nil).want(200).at("data"), 1)
 	require.EqualValues(t, 1, w.runs(id).id("data.records_updated"), "the change came after the snapshot")
 	require.EqualValues(t, 0, w.runs(id).id("data.records_updated"))
-	has, err := w.s.live.Booked(id)
-	require.NoError(t, err)
+	has := must(w.s.live.Booked(id))(t)
 	require.True(t, has)
 	w.remove(fmt.Sprintf("/syncs/%d", id), w.key)
-	has, err = w.s.live.Booked(id)
-	require.NoError(t, err)
+	has = must(w.s.live.Booked(id))(t)
 	require.False(t, has)
 }
 
@@ -92,25 +86,21 @@ func TestSnapshotKeepsTheBooks(t *testing.T) {
 func TestRunGoesOnAfterAStop(t *testing.T) {
 	w := newWorld(t, inDir(t), func(c *Config) { c.CallTimeout = time.Minute })
 	id := w.newSync()
-	reached, release := w.hold()
-	run := w.do("POST", fmt.Sprintf("/syncs/%d/trigger", id), w.key, nil).want(200).id("data.sync_run_id")
-	<-reached
+	run, release := w.held(id)
 	go func() {
 		<-w.s.background.Ctx.Done()
 		release()
 	}()
 	w.again(nil)
 	w.control("POST", "/settle", nil).want(200)
-	ended := w.do("GET", fmt.Sprintf("/sync_runs/%d", run), w.key, nil).want(200)
-	require.Equal(t, "completed", ended.at("data.status"), string(ended.text))
+	ended := w.do("GET", fmt.Sprintf("/sync_runs/%d", run), w.key, nil).want(200).ended("completed")
 	require.EqualValues(t, 1, ended.id("data.records_updated"))
 }
 
 // TestRunsAreTold: the life of a real run reaches a webhook in its order, signed,
 // and a failed run reaches the mailbox (spec 6).
 func TestRunsAreTold(t *testing.T) {
-	w := newSyncWorld(t)
-	id := w.kept(nil).id("data.id")
+	w, id := newKept(t, nil)
 	w.do("POST", "/webhooks", w.key, map[string]any{"name": "Hook", "endpoint": "https://127.0.0.1:1/hook"}).want(201)
 	w.runs(id)
 	told := w.control("GET", "/webhook_deliveries", nil).want(200)
@@ -120,8 +110,7 @@ func TestRunsAreTold(t *testing.T) {
 	}
 	require.ElementsMatch(t, []string{"sync.triggered", "sync.started", "sync.completed", "sync.success"}, events)
 	w.changeSource("DROP TABLE customers")
-	failed := w.runs(id)
-	require.Equal(t, "failed", failed.at("data.status"))
+	w.runs(id).ended("failed")
 	require.Contains(t, string(w.control("GET", "/mailbox", nil).want(200).text), "owner@example.com")
 }
 
@@ -146,8 +135,7 @@ func TestResetEndsRuns(t *testing.T) {
 // TestEndIsRecordedOnce: the end of a run may be committed without an answer, and is
 // then recorded again: its consequences happen once.
 func TestEndIsRecordedOnce(t *testing.T) {
-	w := newSyncWorld(t)
-	parent := w.kept(nil).id("data.id")
+	w, parent := newKept(t, nil)
 	child := w.kept(map[string]any{"mode": map[string]any{"type": "triggered", "triggers": map[string]any{"sync_sequence": map[string]any{"sync_id": parent}}}}).id("data.id")
 	run := w.runs(parent).id("data.id")
 	require.NoError(t, w.s.Settle(t.Context()))
@@ -311,8 +299,7 @@ func TestProgressIsStoredTogether(t *testing.T) {
 	stored := func() (steps int) {
 		w.view(func(tx *store.Tx) error {
 			for i, run := range list {
-				now, err := store.SyncRuns.Any(tx, run.ID)
-				require.NoError(t, err)
+				now := must(store.SyncRuns.Any(tx, run.ID))(t)
 				if *now.Run.CurrentStep == "other" {
 					require.EqualValues(t, i+100, *now.Run.SourceRecordCount)
 					steps++
@@ -329,8 +316,7 @@ func TestProgressIsStoredTogether(t *testing.T) {
 	w.settle()
 	for _, run := range list {
 		w.view(func(tx *store.Tx) error {
-			now, err := store.SyncRuns.Any(tx, run.ID)
-			require.NoError(t, err)
+			now := must(store.SyncRuns.Any(tx, run.ID))(t)
 			require.Equal(t, api.RunCompleted, now.Run.Status)
 			require.EqualValues(t, 1, *now.Run.SourceRecordCount)
 			return nil

@@ -122,11 +122,7 @@ func TestDialects(t *testing.T) {
 // TestHEADAndUnusualRequests: net/http's answers to them are still JSON.
 func TestHEADAndUnusualRequests(t *testing.T) {
 	w := newWorld(t)
-	head := httptest.NewRequest(http.MethodHead, api.BasePath+"/syncs", nil)
-	head.Header.Set("Authorization", "Bearer "+w.key)
-	recorder := httptest.NewRecorder()
-	w.s.ServeHTTP(recorder, head)
-	require.Equal(t, http.StatusOK, recorder.Code)
+	require.Equal(t, http.StatusOK, serve(w.s, request(http.MethodHead, api.BasePath+"/syncs", w.key, nil)).Code)
 	short := httptest.NewRequest("POST", api.BasePath+"/workspaces", &brokenBody{})
 	short.Header.Set("Authorization", "Bearer "+w.pat)
 	a := w.send(short).want(http.StatusBadRequest)

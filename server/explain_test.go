@@ -20,8 +20,7 @@ func (w *syncWorld) explains(id int64, identifier string) *answer {
 
 // TestExplainARecordsWay follows one record from its first run to its removal.
 func TestExplainARecordsWay(t *testing.T) {
-	w := newSyncWorld(t)
-	id := w.kept(map[string]any{"operation": "mirror"}).id("data.id")
+	w, id := newKept(t, map[string]any{"operation": "mirror"})
 	first := w.runs(id).id("data.id")
 	a := w.explains(id, "ada@example.com")
 	require.Equal(t, first, a.id("sync_run_id"))
@@ -150,8 +149,7 @@ func TestExplainSkipped(t *testing.T) {
 // TestExplainNothing: a missing thing is a clear 404, and a query with too few
 // or too many parameters a 400.
 func TestExplainNothing(t *testing.T) {
-	w := newSyncWorld(t)
-	id := w.kept(nil).id("data.id")
+	w, id := newKept(t, nil)
 	w.control("GET", fmt.Sprintf("/explain?sync_id=%d&identifier=x", id), nil).want(404) // never ran
 	w.runs(id)
 	missing := w.control("GET", fmt.Sprintf("/explain?sync_id=%d&identifier=nobody@example.com", id), nil).want(404)

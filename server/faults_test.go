@@ -1,6 +1,7 @@
 package server
 
 import (
+	"maps"
 	"net/http"
 	"testing"
 
@@ -43,9 +44,7 @@ func TestFaultTriggers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			body := map[string]any{"kind": "status", "status": 503}
-			for key, value := range tc.trigger {
-				body[key] = value
-			}
+			maps.Copy(body, tc.trigger)
 			w.fault(body)
 			require.Equal(t, tc.want, w.codes(6))
 		})

@@ -37,8 +37,7 @@ var (
 func testsIn(t *testing.T, dir string) (tests map[string]bool, proofs map[string][]string) {
 	t.Helper()
 	tests, proofs = map[string]bool{}, map[string][]string{}
-	names, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
-	require.NoError(t, err)
+	names := must(filepath.Glob(filepath.Join(dir, "*_test.go")))(t)
 	for _, name := range names {
 		text := contentOf(t, name)
 		test := ""
@@ -62,13 +61,11 @@ func testsIn(t *testing.T, dir string) (tests map[string]bool, proofs map[string
 // row has a proof, every id that a test claims exists, every check is one that the kill
 // matrix has seen fail, and the published table matches the sources.
 func TestFidelityLedger(t *testing.T) {
-	rows, err := control.Fidelity()
-	require.NoError(t, err)
+	rows := must(control.Fidelity())(t)
 	rows = slices.Clone(rows)
 	_, tests := testsIn(t, ".")
 	judged := judgedChecks(t)
-	index, err := json.MarshalIndent(tests, "", "\t")
-	require.NoError(t, err)
+	index := must(json.MarshalIndent(tests, "", "\t"))(t)
 	index = append(index, '\n')
 	var open []string
 	for i, row := range rows {

@@ -67,8 +67,7 @@ func FuzzAPI(f *testing.F) {
 		r.RequestURI = ""
 		r.Header.Set("Authorization", "Bearer "+token)
 		r.Header.Set("Content-Type", "application/json")
-		recorder := httptest.NewRecorder()
-		w.s.ServeHTTP(recorder, r)
+		recorder := serve(w.s, r)
 		// 502 is a destination that the fuzzer has made and that does not run.
 		if recorder.Code >= http.StatusInternalServerError && recorder.Code != http.StatusBadGateway {
 			t.Fatalf("%s %s?%s\n%q\n%d %s", op.Method, path, query, body, recorder.Code, recorder.Body)
@@ -88,7 +87,7 @@ func fuzzWorld(w *world) map[string]string {
 	number := func(a *answer, path string) string {
 		return a.at(path).(interface{ String() string }).String()
 	}
-	sync := w.newSync()
+	w.newSync()
 	shown := w.do("GET", "/syncs", w.key, nil).want(200)
 	source := shown.id("data.0.source_attributes.connection_id")
 	ids := map[string]string{
@@ -97,7 +96,6 @@ func fuzzWorld(w *world) map[string]string {
 		"destination_id":   number(shown, "data.0.destination_attributes.connection_id"),
 		"object_full_name": "person",
 	}
-	_ = sync
 	ids["sync_run_id"] = number(w.do("POST", "/syncs/"+ids["sync_id"]+"/trigger", w.key, nil).want(200), "data.sync_run_id")
 	ids["table_id"] = number(w.do("GET", "/sources/"+ids["source_id"]+"/objects", w.key, nil).want(200), "data.0.id")
 	dataset := map[string]any{"name": "D", "type": "sql", "source_id": source, "query": "SELECT 1 AS one"}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"runtime"
 	"strings"
 	"testing"
@@ -21,11 +20,10 @@ import (
 func heldWorld(t *testing.T, change ...func(*Config)) (w *syncWorld, id int64) {
 	w = newSyncWorld(t, change...)
 	w.changeSource(`WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 300) INSERT INTO customers (id, email, name) SELECT i, 'user' || i || '@example.com', 'User' FROM n`)
-	_, err := w.sim.ArmFault(destsim.Fault{
+	must(w.sim.ArmFault(destsim.Fault{
 		Kind: "speed", Speeds: []rpc.Speed{{MaximumBatchSize: 10, MaximumParallelBatches: 2, MaximumRecordsPerSecond: 1_000_000}},
 		When: destsim.Trigger{Method: rpc.MethodGetSyncSpeed},
-	})
-	require.NoError(t, err)
+	}))(t)
 	return w, w.kept(nil).id("data.id")
 }
 
@@ -79,8 +77,7 @@ func TestSnapshotDuringARun(t *testing.T) {
 			<-taken
 			w.control("POST", "/settle", nil).want(200)
 			path := fmt.Sprintf("/sync_runs/%d", run)
-			ended := w.do("GET", path, w.key, nil).want(200)
-			require.Equal(t, "completed", ended.at("data.status"), string(ended.text))
+			ended := w.do("GET", path, w.key, nil).want(200).ended("completed")
 			require.EqualValues(t, 300, ended.id("data.records_updated"), "each record counts once")
 			require.EqualValues(t, 300, ended.id("data.source_record_updates"))
 			require.Equal(t, 30, w.batches(), "nothing is sent again")
@@ -88,8 +85,7 @@ func TestSnapshotDuringARun(t *testing.T) {
 			w.control("DELETE", "/journal/calls", nil).want(200)
 			w.control("POST", "/restore", snapshot).want(200)
 			w.control("POST", "/settle", nil).want(200)
-			again := w.do("GET", path, w.key, nil).want(200)
-			require.Equal(t, "completed", again.at("data.status"), string(again.text))
+			again := w.do("GET", path, w.key, nil).want(200).ended("completed")
 			require.EqualValues(t, 300, again.id("data.records_updated"))
 			require.Less(t, w.batches(), 30)
 			require.Equal(t, [7]int64{300, 0, 0, 0, 0, 0, 0}, w.runs(id).counts())
@@ -114,9 +110,7 @@ func TestRestoreDuringARun(t *testing.T) {
 // the advance.
 func TestSnapshotDuringAnAdvance(t *testing.T) {
 	w, id := heldWorld(t)
-	w.do("PATCH", fmt.Sprintf("/syncs/%d", id), w.key, w.body(map[string]any{
-		"mode": map[string]any{"type": "triggered", "triggers": map[string]any{"schedule": map[string]any{"frequency": "hourly"}}},
-	})).want(200)
+	w.do("PATCH", fmt.Sprintf("/syncs/%d", id), w.key, w.body(scheduledAt(map[string]any{"frequency": "hourly"}))).want(200)
 	var snapshot []byte
 	taken := w.during(9, func() { snapshot = w.control("GET", "/snapshot", nil).want(200).text })
 	w.control("POST", "/clock", `{"advance":"150m"}`).want(200)
@@ -159,11 +153,7 @@ func TestSnapshotDoesNotWaitForALatency(t *testing.T) {
 	defer giveUp()
 	answered := make(chan int, 1)
 	call := func() {
-		r := httptest.NewRequest("GET", api.BasePath+"/webhooks", nil).WithContext(ctx)
-		r.Header.Set("Authorization", "Bearer "+w.key)
-		recorder := httptest.NewRecorder()
-		w.s.ServeHTTP(recorder, r)
-		answered <- recorder.Code
+		answered <- serve(w.s, request("GET", api.BasePath+"/webhooks", w.key, nil).WithContext(ctx)).Code
 	}
 	go call()
 	for struck := int64(0); struck == 0; runtime.Gosched() {
@@ -186,8 +176,7 @@ func (w *world) untilHeld() {
 // nothingHeld demands that calls and runs go through.
 func (w *world) nothingHeld() {
 	w.t.Helper()
-	release, err := w.s.engine.Hold(w.t.Context())
-	require.NoError(w.t, err)
+	release := must(w.s.engine.Hold(w.t.Context()))(w.t)
 	release()
 	unlock, err := w.s.lock.Take(w.t.Context(), false)
 	require.NoError(w.t, err, "a call holds the world")
@@ -199,13 +188,10 @@ func (w *world) nothingHeld() {
 func TestGivingUpARestoreLeavesNoRunBehind(t *testing.T) {
 	for name, where := range map[string]func(*Config){"in memory": func(*Config) {}, "in a directory": inDir(t)} {
 		t.Run(name, func(t *testing.T) {
-			w := newSyncWorld(t, where)
-			id := w.kept(nil).id("data.id")
+			w, id := newKept(t, nil, where)
 			var before bytes.Buffer
 			require.NoError(t, w.s.Snapshot(t.Context(), &before))
-			came, release := w.hold()
-			run := w.do("POST", fmt.Sprintf("/syncs/%d/trigger", id), w.key, nil).want(200).id("data.sync_run_id")
-			<-came
+			run, release := w.held(id)
 			ctx, giveUp := context.WithCancel(t.Context())
 			ended := make(chan error)
 			go func() { ended <- w.s.Restore(ctx, bytes.NewReader(before.Bytes())) }()
@@ -214,8 +200,7 @@ func TestGivingUpARestoreLeavesNoRunBehind(t *testing.T) {
 			require.ErrorIs(t, <-ended, context.Canceled)
 			release()
 			require.NoError(t, w.s.Settle(t.Context()))
-			shown := w.do("GET", fmt.Sprintf("/sync_runs/%d", run), w.key, nil).want(200)
-			require.Equal(t, "completed", shown.at("data.status"), string(shown.text))
+			w.do("GET", fmt.Sprintf("/sync_runs/%d", run), w.key, nil).want(200).ended("completed")
 			w.nothingHeld()
 		})
 	}
@@ -223,17 +208,12 @@ func TestGivingUpARestoreLeavesNoRunBehind(t *testing.T) {
 
 // TestGivingUpAResetLeavesNoRunBehind: the same, with a reset that waits for the run.
 func TestGivingUpAResetLeavesNoRunBehind(t *testing.T) {
-	w := newSyncWorld(t)
-	id := w.kept(nil).id("data.id")
-	came, release := w.hold()
-	run := w.trigger(id)
-	<-came
+	w, id := newKept(t, nil)
+	run, release := w.held(id)
 	ctx, giveUp := context.WithCancel(t.Context())
 	ended := make(chan int)
 	go func() {
-		r := httptest.NewRequest("POST", "http://127.0.0.1/_control/reset", nil).WithContext(ctx)
-		r.RemoteAddr = "127.0.0.1:4711"
-		ended <- w.send(r).code
+		ended <- w.send(request("POST", local+"/reset", "", nil).WithContext(ctx)).code
 	}()
 	w.untilHeld()
 	giveUp()
@@ -247,15 +227,11 @@ func TestGivingUpAResetLeavesNoRunBehind(t *testing.T) {
 // TestCancellingARunThatIsStopped: a run stays cancelled once a client was notified of
 // it, even if it was stopped before that and goes on otherwise.
 func TestCancellingARunThatIsStopped(t *testing.T) {
-	w := newSyncWorld(t)
-	id := w.kept(nil).id("data.id")
-	came, release := w.hold()
-	run := w.do("POST", fmt.Sprintf("/syncs/%d/trigger", id), w.key, nil).want(200).id("data.sync_run_id")
-	<-came
+	w, id := newKept(t, nil)
+	run, release := w.held(id)
 	held := make(chan func(), 1)
 	go func() {
-		unhold, err := w.s.engine.Hold(t.Context())
-		require.NoError(t, err)
+		unhold := must(w.s.engine.Hold(t.Context()))(t)
 		held <- unhold
 	}()
 	w.untilHeld()
@@ -264,8 +240,7 @@ func TestCancellingARunThatIsStopped(t *testing.T) {
 	release()
 	(<-held)()
 	require.NoError(t, w.s.Settle(t.Context()))
-	shown := w.do("GET", path, w.key, nil).want(200)
-	require.Equal(t, "failed", shown.at("data.status"), string(shown.text))
+	shown := w.do("GET", path, w.key, nil).want(200).ended("failed")
 	require.Equal(t, true, shown.at("data.canceled"))
 }
 
@@ -275,8 +250,7 @@ func TestCancellingARunThatStandsStill(t *testing.T) {
 	w, id := heldWorld(t)
 	var shown *answer
 	over := w.during(12, func() {
-		release, err := w.s.engine.Hold(t.Context())
-		require.NoError(t, err)
+		release := must(w.s.engine.Hold(t.Context()))(t)
 		defer release()
 		path := fmt.Sprintf("/sync_runs/%d", w.do("GET", fmt.Sprintf("/syncs/%d/sync_runs", id), w.key, nil).want(200).id("data.0.id"))
 		w.do("POST", path+"/cancel", w.key, nil).want(200)

@@ -66,15 +66,14 @@ func TestSlowClientsHoldNobody(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			slow := newStalled()
-			r := httptest.NewRequest(tc.method, "http://127.0.0.1"+tc.path, nil)
-			r.RemoteAddr = "127.0.0.1:4711"
-			r.Header.Set("Content-Type", "application/json")
+			token := w.key
+			if !strings.HasPrefix(tc.path, api.BasePath) {
+				token = ""
+			}
+			r := request(tc.method, "http://127.0.0.1"+tc.path, token, []byte{})
 			var out http.ResponseWriter = slow
 			if tc.sends {
 				r.Body, out = io.NopCloser(slow), slow.ResponseWriter
-			}
-			if strings.HasPrefix(tc.path, api.BasePath) {
-				r.Header.Set("Authorization", "Bearer "+w.key)
 			}
 			served := make(chan struct{})
 			go func() { defer close(served); w.s.ServeHTTP(out, r) }()
@@ -109,11 +108,7 @@ func TestBodiesHaveADeadline(t *testing.T) {
 	send := func(method, path, token string, body io.Reader) *deadlines {
 		d := &deadlines{ResponseRecorder: httptest.NewRecorder()}
 		r := httptest.NewRequest(method, "http://127.0.0.1"+path, body)
-		r.RemoteAddr = "127.0.0.1:4711"
-		r.Header.Set("Content-Type", "application/json")
-		if token != "" {
-			r.Header.Set("Authorization", "Bearer "+token)
-		}
+		r.RemoteAddr, r.Header = "127.0.0.1:4711", request(method, path, token, []byte{}).Header
 		w.s.ServeHTTP(d, r)
 		return d
 	}
@@ -205,9 +200,7 @@ func TestSourcesKeepOut(t *testing.T) {
 			if _, err := os.Stat(tc.path); err != nil {
 				t.Skip("there is no such file on this system")
 			}
-			a := w.do("POST", "/sources", w.key, connection(map[string]any{
-				"name": "Spy", "type": tc.typ, "credentials": map[string]any{"path": tc.path},
-			})).want(201)
+			a := w.sourceOf(tc.typ, map[string]any{"path": tc.path})
 			require.Equal(t, false, a.at("data.last_test_succeeded"), string(a.text))
 			require.Regexp(t, "for itself|system's own", a.header.Get("Warning"))
 			objects := w.do("GET", fmt.Sprintf("/sources/%d/objects", a.id("data.id")), w.key, nil).want(200)
@@ -246,12 +239,11 @@ func TestLongNamesOfOrganizations(t *testing.T) {
 // TestControlSurvivesPanics: a mistake of a handler is an answer.
 func TestControlSurvivesPanics(t *testing.T) {
 	w := newWorld(t)
-	recorder := httptest.NewRecorder()
 	door := control.NewAPI(control.APIParts{
 		Log: w.s.log, Lock: w.s.lock, Metrics: http.NotFoundHandler(),
 		Held: []call.ControlRoute{call.Route("POST", "/x", "panics", func(*call.Control) (any, error) { panic("secret-word") })},
 	})
-	door.Handler().ServeHTTP(recorder, httptest.NewRequest("POST", "/_control/x", nil))
+	recorder := serve(door.Handler(), httptest.NewRequest("POST", "/_control/x", nil))
 	require.Equal(t, 500, recorder.Code)
 	require.True(t, json.Valid(recorder.Body.Bytes()))
 	require.NotContains(t, recorder.Body.String(), "secret-word")

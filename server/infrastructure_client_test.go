@@ -1,11 +1,10 @@
 package server
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -26,16 +25,7 @@ type infrastructureClient struct {
 // call sends one request as this client does.
 func (c *infrastructureClient) call(method, path string, body any) *answer {
 	c.t.Helper()
-	var text []byte
-	if body != nil {
-		var err error
-		text, err = json.Marshal(body)
-		require.NoError(c.t, err)
-	}
-	r := httptest.NewRequest(method, api.BasePath+path, bytes.NewReader(text))
-	if body != nil {
-		r.Header.Set("Content-Type", "application/json")
-	}
+	r := request(method, api.BasePath+path, "", bodyOf(c.t, body))
 	c.sign(r)
 	return c.send(r)
 }
@@ -60,9 +50,7 @@ func (m *managed) body(settings map[string]any) map[string]any {
 		return settings
 	}
 	body := map[string]any{m.wrapper: settings}
-	for key, value := range m.beside {
-		body[key] = value
-	}
+	maps.Copy(body, m.beside)
 	return body
 }
 

@@ -134,9 +134,7 @@ func TestJournalInParallel(t *testing.T) {
 	for range 8 {
 		wg.Go(func() {
 			for range 20 {
-				r := httptest.NewRequest("GET", api.BasePath+"/users", nil)
-				r.Header.Set("Authorization", "Bearer "+w.pat)
-				w.s.ServeHTTP(httptest.NewRecorder(), r)
+				serve(w.s, request("GET", api.BasePath+"/users", w.pat, nil))
 			}
 		})
 	}

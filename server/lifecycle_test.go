@@ -109,6 +109,12 @@ func frozen(t testing.TB, change ...func(*Config)) *world {
 	return w
 }
 
+// overheard is a world whose clock is stopped, with a listener and a sync.
+func overheard(t testing.TB, change ...func(*Config)) (w *world, l *listener, id int64) {
+	w = frozen(t, change...)
+	return w, w.listen(), w.newSync()
+}
+
 // standsAt stops the clock at a moment.
 func (w *world) standsAt(moment string) {
 	w.t.Helper()
@@ -120,8 +126,7 @@ func (w *world) settle() { w.t.Helper(); require.NoError(w.t, w.s.clock.Settle(w
 
 func (w *world) advance(d time.Duration) []string {
 	w.t.Helper()
-	report, err := w.s.clock.Advance(w.t.Context(), d)
-	require.NoError(w.t, err)
+	report := must(w.s.clock.Advance(w.t.Context(), d))(w.t)
 	return report.Ran
 }
 
@@ -209,9 +214,7 @@ func counts(processed, failed, invalid int64) func(*api.SyncRun) {
 // published.
 func TestLifecycleOfRuns(t *testing.T) {
 	proves(t, "F-6-03", "F-6-04")
-	w := frozen(t)
-	l := w.listen()
-	id := w.newSync()
+	w, l, id := overheard(t)
 	_, secret := w.hook(l)
 	_, run := w.begin(id)
 	w.settle()
@@ -240,9 +243,7 @@ func TestSignature(t *testing.T) {
 // TestSkippedAndResumedRuns: a run that was not triggered is not reported, and
 // one that goes on after a restart is reported once.
 func TestSkippedAndResumedRuns(t *testing.T) {
-	w := frozen(t)
-	l := w.listen()
-	id := w.newSync()
+	w, l, id := overheard(t)
 	w.hook(l)
 	w.s.lifecycle.Queued(t.Context(), &store.SyncRun{WorkspaceID: 1, SyncID: id, Run: api.SyncRun{Status: api.RunSkipped}})
 	y, run := w.begin(id)
@@ -262,15 +263,12 @@ func TestSkippedAndResumedRuns(t *testing.T) {
 // TestEndThatWasNotTold: the process ended between the end of a run and its
 // notice; the next one sends it, and an alert with it, once.
 func TestEndThatWasNotTold(t *testing.T) {
-	w := frozen(t)
-	l := w.listen()
-	id := w.newSync()
+	w, l, id := overheard(t)
 	w.hook(l)
 	_, run := w.begin(id)
 	_, working := w.begin(id)
 	w.change(func(tx *store.Tx) error {
-		kept, err := tx.SyncRun(1, run.ID)
-		require.NoError(t, err)
+		kept := must(tx.SyncRun(1, run.ID))(t)
 		kept.Run.Status, kept.Run.CompletedAt, kept.Run.ErrorMessage = api.RunFailed, api.At(tx.Now()), api.Ptr("broken")
 		return store.SyncRuns.Save(tx, kept)
 	})

@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -21,12 +22,9 @@ const backTo = "https://app.example.com/connected?tab=1"
 func (w *world) link(path string, more map[string]any) string {
 	w.t.Helper()
 	body := map[string]any{"redirect_uri": backTo}
-	for key, value := range more {
-		body[key] = value
-	}
+	maps.Copy(body, more)
 	uri := w.do("POST", path, w.key, body).want(201).at("data.uri").(string)
-	u, err := url.Parse(uri)
-	require.NoError(w.t, err)
+	u := must(url.Parse(uri))(w.t)
 	require.Equal(w.t, "http://example.com", u.Scheme+"://"+u.Host)
 	return u.Path
 }
@@ -58,8 +56,7 @@ func (w *world) answers(path, decision string, form url.Values, header ...string
 func (a *answer) sentBack() url.Values {
 	a.t.Helper()
 	a.want(http.StatusSeeOther)
-	u, err := url.Parse(a.header.Get("Location"))
-	require.NoError(a.t, err)
+	u := must(url.Parse(a.header.Get("Location")))(a.t)
 	require.Equal(a.t, "https://app.example.com/connected", u.Scheme+"://"+u.Host+u.Path)
 	require.Equal(a.t, "1", u.Query().Get("tab"), "what was in the address stays")
 	return u.Query()
@@ -108,8 +105,7 @@ func TestConnectLinks(t *testing.T) {
 func TestEveryTypeHasAForm(t *testing.T) {
 	w := newWorld(t)
 	for list, links := range map[string]string{"/source_types": "/source_connect_links", "/connectors": "/destination_connect_links"} {
-		for _, entry := range w.do("GET", list+"?per_page=100", w.key, nil).want(200).at("data").([]any) {
-			typ := entry.(map[string]any)
+		for _, typ := range w.do("GET", list+"?per_page=100", w.key, nil).want(200).objects("data") {
 			require.Equal(t, true, typ["creatable_via_connect_link"], typ["service_name"])
 			page := string(w.opens(w.link(links, map[string]any{"type": typ["service_name"]})).want(200).text)
 			for _, field := range typ["configuration_fields"].(map[string]any)["fields"].([]any) {

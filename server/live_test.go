@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -35,9 +36,7 @@ func (w liveWorld) live(changes map[string]any) int64 {
 		"source_attributes": map[string]any{"connection_id": w.stream, "object": map[string]any{"type": "topic", "id": w.topic}},
 		"mode":              map[string]any{"type": "live"},
 	}
-	for name, value := range changes {
-		body[name] = value
-	}
+	maps.Copy(body, changes)
 	return w.kept(body).id("data.id")
 }
 
@@ -71,8 +70,7 @@ func (w liveWorld) told() (out []string) {
 // stored is what the destination has, as "email name".
 func (w liveWorld) stored() map[string]bool {
 	w.t.Helper()
-	records, _, err := w.sim.Records("person", 0, 10_000)
-	require.NoError(w.t, err)
+	records, _ := w.records("person")
 	out := map[string]bool{}
 	for _, r := range records {
 		out[string(r.Fields)] = true
@@ -87,8 +85,7 @@ func (w liveWorld) state() *answer {
 
 func (w liveWorld) arm(f destsim.Fault) {
 	w.t.Helper()
-	_, err := w.sim.ArmFault(f)
-	require.NoError(w.t, err)
+	must(w.sim.ArmFault(f))(w.t)
 }
 
 // TestLiveRecordMapping: each message starts a run, the latest message of an
@@ -119,8 +116,7 @@ func TestLiveEvents(t *testing.T) {
 	require.Contains(t, fmt.Sprint(w.stored()), "Last")
 	w.do("POST", fmt.Sprintf("/syncs/%d/trigger?force_full_sync=true", w.sync), w.key, nil).want(400)
 	require.Equal(t, [7]int64{0, 0, 0, 0, 0, 0, 0}, w.runs(w.sync).counts())
-	meta, err := w.s.ledger.Sync(w.sync).Meta()
-	require.NoError(t, err)
+	meta := must(w.s.ledger.Sync(w.sync).Meta())(t)
 	require.Zero(t, meta.Rows, "what lies below the position is not kept")
 }
 

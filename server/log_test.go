@@ -109,8 +109,7 @@ func TestRequestsAreLogged(t *testing.T) {
 					continue
 				}
 				require.NotNil(t, one.MS)
-				text, err := json.Marshal(one.Status)
-				require.NoError(t, err)
+				text := must(json.Marshal(one.Status))(t)
 				got = append(got, strings.Join([]string{one.Level, one.Method, one.Path, string(text), one.By}, " "))
 			}
 			require.ElementsMatch(t, tc.want, got)

@@ -61,8 +61,7 @@ func newPost(t *testing.T, signIn, implicit bool) *post {
 		return s, nil
 	}))
 	server.Domain, server.TLSConfig, server.ErrorLog = "localhost", secure, log.New(io.Discard, "", 0)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	listener := must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	p.addr = listener.Addr().String()
 	if implicit {
 		listener = tls.NewListener(listener, secure)
@@ -190,12 +189,10 @@ func TestMailIsSent(t *testing.T) {
 			require.Len(t, list, 1)
 			require.Equal(t, "alerts@example.com", list[0].from)
 			require.Equal(t, []string{"ada@example.com"}, list[0].to)
-			read, err := mail.ReadMessage(strings.NewReader(list[0].text))
-			require.NoError(t, err)
+			read := must(mail.ReadMessage(strings.NewReader(list[0].text)))(t)
 			require.Empty(t, read.Header.Get("Bcc"))
 			require.Contains(t, read.Header.Get("Subject"), "Z=C3=BCrich")
-			date, err := read.Header.Date()
-			require.NoError(t, err)
+			date := must(read.Header.Date())(t)
 			require.Equal(t, w.s.Clock().Now().Unix(), date.Unix())
 			require.Equal(t, "delivered", w.mailbox().at("mails.0.delivery"))
 			if tc.signIn {
@@ -259,11 +256,10 @@ func TestMailServerIsAway(t *testing.T) {
 	dir, key := t.TempDir(), bytes.Repeat([]byte{7}, 32)
 	stand := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	open := func(addr string) *world {
-		s, err := New(t.Context(), Config{
+		s := must(New(t.Context(), Config{
 			Dir: dir, MasterKey: key, SystemClock: func() time.Time { return stand },
 			SMTP: lifecycle.SMTP{Addr: addr, From: "alerts@example.com", TLS: lifecycle.SMTPPlain},
-		})
-		require.NoError(t, err)
+		}))(t)
 		return &world{t: t, s: s, seen: map[string]map[int]bool{}}
 	}
 	w := open("127.0.0.1:1")
@@ -287,8 +283,7 @@ func TestMailServerIsAway(t *testing.T) {
 // TestMailServerThatSaysNothing: an attempt ends with its deadline, and the run
 // that it reports has ended before.
 func TestMailServerThatSaysNothing(t *testing.T) {
-	silent, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	silent := must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer silent.Close()
 	w := frozen(t, func(c *Config) {
 		c.SMTP = lifecycle.SMTP{Addr: silent.Addr().String(), From: "alerts@example.com", TLS: lifecycle.SMTPPlain, Timeout: 50 * time.Millisecond}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -37,8 +38,7 @@ func newHostile(t testing.TB, timeout time.Duration, method string, bad misbehav
 	t.Helper()
 	h := &hostile{}
 	w := newWorld(t, append(change, func(c *Config) { c.CallTimeout, c.Log = timeout, slog.New(slog.NewTextHandler(&h.said, nil)) })...)
-	sim, err := destsim.New(destsim.Config{Preset: "crm", Token: "destination-token"})
-	require.NoError(t, err)
+	sim := must(destsim.New(destsim.Config{Preset: "crm", Token: "destination-token"}))(t)
 	w.sim = sim
 	w.dest = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -57,9 +57,7 @@ func newHostile(t testing.TB, timeout time.Duration, method string, bad misbehav
 			return
 		}
 		bad(rw, r, call.ID, func() []byte {
-			recorder := httptest.NewRecorder()
-			sim.ServeHTTP(recorder, r)
-			return recorder.Body.Bytes()
+			return serve(sim, r).Body.Bytes()
 		})
 	}))
 	t.Cleanup(func() { w.dest.CloseClientConnections(); w.dest.Close(); sim.Close() })
@@ -133,9 +131,7 @@ func deals(h *hostile) map[string]any {
 func mirror(more map[string]any) func(*hostile) map[string]any {
 	return func(*hostile) map[string]any {
 		out := map[string]any{"operation": "mirror"}
-		for key, value := range more {
-			out[key] = value
-		}
+		maps.Copy(out, more)
 		return out
 	}
 }
@@ -147,8 +143,7 @@ func (h *hostile) dest1() int64 { return h.dest }
 func stores(object, text string) func(*hostile) {
 	return func(h *hostile) {
 		h.t.Helper()
-		list, _, err := h.sim.Records(object, 0, 100)
-		require.NoError(h.t, err)
+		list, _ := h.records(object)
 		for _, record := range list {
 			if strings.Contains(string(record.Fields), text) {
 				return

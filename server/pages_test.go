@@ -87,8 +87,7 @@ func sampleTables(w *world) string {
 		name := fmt.Sprintf("%s.%s", table.at(at+".table_schema"), table.at(at+".table_name"))
 		counted := w.do("POST", "/datasets", w.key, map[string]any{"name": name, "type": "sql", "source_id": id, "query": "SELECT * FROM " + name}).want(http.StatusCreated)
 		var columns []string
-		for _, column := range counted.at("data.columns").([]any) {
-			c := column.(map[string]any)
+		for _, c := range counted.objects("data.columns") {
 			columns = append(columns, fmt.Sprintf("`%s` %s", c["name"], c["data_type"]))
 		}
 		out += fmt.Sprintf("| `%s` | %d | %s |\n", table.at(at+".table_name"), counted.id("data.cached_record_count"), strings.Join(columns, ", "))
@@ -174,8 +173,7 @@ func TestFrontPage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := httptest.NewRequest("GET", "http://127.0.0.1:8080"+tc.path, nil)
 			r.Header.Set("Accept", tc.accept)
-			recorder := httptest.NewRecorder()
-			w.s.ServeHTTP(recorder, r)
+			recorder := serve(w.s, r)
 			h := recorder.Header()
 			require.Equal(t, 200, recorder.Code)
 			require.Equal(t, tc.kind, h.Get("Content-Type"))
@@ -191,8 +189,7 @@ func TestFrontPage(t *testing.T) {
 			require.Contains(t, h.Get("Content-Security-Policy"), "default-src 'none'")
 			require.Equal(t, []string{"no-cache", "Accept", "nosniff"}, []string{h.Get("Cache-Control"), h.Get("Vary"), h.Get("X-Content-Type-Options")})
 			r.Header.Set("If-None-Match", h.Get("ETag"))
-			again := httptest.NewRecorder()
-			w.s.ServeHTTP(again, r)
+			again := serve(w.s, r)
 			require.Equal(t, 304, again.Code)
 			require.Empty(t, again.Body.String())
 		})

@@ -54,8 +54,7 @@ func TestFoldersThatAreOpen(t *testing.T) {
 	}
 	// An organization of the seed of the start is none of others.
 	seed := "organizations:\n  - name: Ours\n    workspaces:\n      - name: Main\n        sources:\n          - {name: People, type: csv, credentials: {path: " + here + "}}\n"
-	seeded, err := w.s.Seed(t.Context(), "seed.yaml", []byte(seed))
-	require.NoError(t, err)
+	seeded := must(w.s.Seed(t.Context(), "seed.yaml", []byte(seed)))(t)
 	require.Empty(t, w.fileSource(seeded.Organizations[0].Workspaces[0].APIKey, "csv", here))
 	// One that is made later is, for all of them, until it is gone.
 	made := w.control("POST", "/organizations", nil).want(201)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -40,14 +41,11 @@ func (a *arrivals) all() []arrival {
 // watch notes what comes to a handler, and what becomes of it.
 func (a *arrivals) watch(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		recorded := httptest.NewRecorder()
-		next.ServeHTTP(recorded, r)
+		recorded := serve(next, r)
 		a.mu.Lock()
 		a.calls = append(a.calls, arrival{r.URL.Path, r.Header.Get(reach.Outbound), recorded.Code})
 		a.mu.Unlock()
-		for name, values := range recorded.Header() {
-			w.Header()[name] = values
-		}
+		maps.Copy(w.Header(), recorded.Header())
 		w.WriteHeader(recorded.Code)
 		_, _ = w.Write(recorded.Body.Bytes())
 	})
@@ -55,8 +53,7 @@ func (a *arrivals) watch(next http.Handler) http.Handler {
 
 // listening is a service on a port, which it knows if told is set.
 func listening(t *testing.T, told bool, change ...func(*Config)) (*world, *arrivals, string) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	ln := must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	w := newWorld(t, append(change, func(c *Config) {
 		if told {
 			c.Listeners = []netip.AddrPort{ln.Addr().(*net.TCPAddr).AddrPort()}
@@ -69,30 +66,38 @@ func listening(t *testing.T, told bool, change ...func(*Config)) (*world, *arriv
 	return w, came, ln.Addr().String()
 }
 
-// relay passes connections on, as what makes a port of another machine one of this.
-func relay(t *testing.T, to string) string {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = ln.Close() })
+// accepting gives each connection to a port to a function, one after the other.
+func accepting(t testing.TB, each func(net.Conn)) (address string) {
+	ln := must(net.Listen("tcp", "127.0.0.1:0"))(t)
+	ended := make(chan struct{})
+	t.Cleanup(func() { _ = ln.Close(); <-ended })
 	go func() {
+		defer close(ended)
 		for {
-			in, err := ln.Accept()
+			conn, err := ln.Accept()
 			if err != nil {
 				return
 			}
-			go func() {
-				defer in.Close()
-				out, err := net.Dial("tcp", to)
-				if err != nil {
-					return
-				}
-				defer out.Close()
-				go func() { _, _ = io.Copy(out, in); _ = out.Close() }()
-				_, _ = io.Copy(in, out)
-			}()
+			each(conn)
 		}
 	}()
 	return ln.Addr().String()
+}
+
+// relay passes connections on, as what makes a port of another machine one of this.
+func relay(t *testing.T, to string) string {
+	return accepting(t, func(in net.Conn) {
+		go func() {
+			defer in.Close()
+			out, err := net.Dial("tcp", to)
+			if err != nil {
+				return
+			}
+			defer out.Close()
+			go func() { _, _ = io.Copy(out, in); _ = out.Close() }()
+			_, _ = io.Copy(in, out)
+		}()
+	})
 }
 
 // TestServiceNeverCallsItself: a destination whose URL is a route of the control
@@ -142,8 +147,7 @@ func TestServiceNeverCallsItself(t *testing.T) {
 // TestOutboundCallsAreMarked: each call of the service is marked as one, and no
 // custom header replaces the mark.
 func TestOutboundCallsAreMarked(t *testing.T) {
-	sim, err := destsim.New(destsim.Config{Preset: "crm", Token: "destination-token"})
-	require.NoError(t, err)
+	sim := must(destsim.New(destsim.Config{Preset: "crm", Token: "destination-token"}))(t)
 	defer sim.Close()
 	var calls, hooks arrivals
 	w := newWorld(t)
@@ -196,21 +200,8 @@ func TestControlRoutesRefuseBodies(t *testing.T) {
 
 // knocked counts the connections to a port without answers.
 func knocked(t *testing.T) (*atomic.Int64, string) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = ln.Close() })
 	var n atomic.Int64
-	go func() {
-		for {
-			c, err := ln.Accept()
-			if err != nil {
-				return
-			}
-			n.Add(1)
-			_ = c.Close()
-		}
-	}()
-	return &n, ln.Addr().String()
+	return &n, accepting(t, func(c net.Conn) { n.Add(1); _ = c.Close() })
 }
 
 // TestHostsThatAreReached: every kind of call goes by the flags, and a connection

@@ -83,8 +83,7 @@ func (w *world) keptReply(name string, a *answer) {
 		require.NoError(w.t, os.MkdirAll(filepath.Dir(file), 0o755))
 		require.NoError(w.t, os.WriteFile(file, text.Bytes(), 0o644))
 	}
-	want, err := os.ReadFile(file)
-	require.NoError(w.t, err)
+	want := contentOf(w.t, file)
 	require.Equal(w.t, string(want), text.String(), "%s; if that is meant, run it again with -update", file)
 }
 

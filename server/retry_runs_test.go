@@ -14,17 +14,24 @@ import (
 // broken lets every call of the destination fail with a 503, until mend.
 func (w *world) broken() (mend func()) {
 	w.t.Helper()
-	id, err := w.sim.ArmFault(destsim.Fault{Kind: "http_status", Status: 503})
-	require.NoError(w.t, err)
+	id := must(w.sim.ArmFault(destsim.Fault{Kind: "http_status", Status: 503}))(w.t)
 	return func() { require.NoError(w.t, w.sim.DisarmFault(id)) }
+}
+
+// breaks has a run of a sync fail, and waits until shortly before it is tried again.
+func (w *world) breaks(id int64) (failed int64, mend func()) {
+	w.t.Helper()
+	mend = w.broken()
+	failed = w.trigger(id)
+	w.advance(50 * time.Second)
+	return failed, mend
 }
 
 // history is the runs of a sync, oldest first, as "status tag".
 func (w *world) history(id int64) []string {
 	w.t.Helper()
 	var out []string
-	for _, run := range w.do("GET", fmt.Sprintf("/syncs/%d/sync_runs?order=asc", id), w.key, nil).want(200).at("data").([]any) {
-		run := run.(map[string]any)
+	for _, run := range w.do("GET", fmt.Sprintf("/syncs/%d/sync_runs?order=asc", id), w.key, nil).want(200).objects("data") {
 		out = append(out, fmt.Sprint(run["status"], " ", run["sync_trigger_reason"].(map[string]any)["ui_tag"]))
 	}
 	return out
@@ -39,11 +46,8 @@ func (w *world) trigger(id int64) int64 {
 // followed by another one a minute later (spec 7.2.5), and the alerts report the
 // failure once, and the recovery.
 func TestAFailedRunIsTriedAgain(t *testing.T) {
-	w := newSyncWorld(t)
-	id := w.kept(nil).id("data.id")
-	mend := w.broken()
-	failed := w.trigger(id)
-	w.advance(50 * time.Second)
+	w, id := newKept(t, nil)
+	failed, mend := w.breaks(id)
 	require.Equal(t, []string{"failed Manual"}, w.history(id))
 	mend()
 	w.advance(2 * time.Minute)
@@ -60,8 +64,7 @@ func TestAFailedRunIsTriedAgain(t *testing.T) {
 
 // TestRetriesEnd after the third; a run from elsewhere begins a new series.
 func TestRetriesEnd(t *testing.T) {
-	w := newSyncWorld(t)
-	id := w.kept(nil).id("data.id")
+	w, id := newKept(t, nil)
 	w.broken()
 	w.trigger(id)
 	w.advance(3 * time.Hour)
@@ -76,8 +79,7 @@ func TestRetriesEnd(t *testing.T) {
 
 // TestRetriesOfAForcedRun send everything too.
 func TestRetriesOfAForcedRun(t *testing.T) {
-	w := newSyncWorld(t)
-	id := w.kept(nil).id("data.id")
+	w, id := newKept(t, nil)
 	require.EqualValues(t, 1, w.runs(id).id("data.records_updated"))
 	mend := w.broken()
 	run := w.do("POST", fmt.Sprintf("/syncs/%d/trigger?force_full_sync=true", id), w.key, nil).want(200).id("data.sync_run_id")
@@ -92,52 +94,47 @@ func TestRetriesOfAForcedRun(t *testing.T) {
 // TestRunsThatAreNotTriedAgain: what a user has to mend or wanted himself, and
 // what the schedule repeats anyway.
 func TestRunsThatAreNotTriedAgain(t *testing.T) {
-	t.Run("empty source", func(t *testing.T) {
-		w := newSyncWorld(t)
-		id := w.kept(map[string]any{"operation": "mirror"}).id("data.id")
-		w.runs(id)
-		w.changeSource("DELETE FROM customers")
-		require.Equal(t, "EMPTY_SOURCE", w.runs(id).at("data.error_code"))
-		w.advance(3 * time.Hour)
-		require.Len(t, w.history(id), 2)
-	})
-	t.Run("cancelled", func(t *testing.T) {
-		w := newSyncWorld(t)
-		id := w.kept(nil).id("data.id")
-		w.broken()
-		run := w.trigger(id)
-		w.do("POST", fmt.Sprintf("/sync_runs/%d/cancel", run), w.key, nil).want(200)
-		w.advance(3 * time.Hour)
-		require.Len(t, w.history(id), 1)
-	})
-	t.Run("paused", func(t *testing.T) {
-		w := newSyncWorld(t)
-		id := w.kept(nil).id("data.id")
-		w.broken()
-		w.trigger(id)
-		w.advance(50 * time.Second)
-		w.do("PATCH", fmt.Sprintf("/syncs/%d", id), w.key, w.body(map[string]any{"paused": true})).want(200)
-		w.advance(3 * time.Hour)
-		require.Len(t, w.history(id), 1)
-	})
+	for name, tc := range map[string]struct {
+		changes map[string]any // of the sync
+		does    func(w *syncWorld, id int64)
+		runs    []string
+	}{
+		"empty source": {map[string]any{"operation": "mirror"}, func(w *syncWorld, id int64) {
+			w.runs(id)
+			w.changeSource("DELETE FROM customers")
+			require.Equal(t, "EMPTY_SOURCE", w.runs(id).at("data.error_code"))
+		}, []string{"completed Manual", "failed Manual"}},
+		"cancelled": {nil, func(w *syncWorld, id int64) {
+			w.broken()
+			w.do("POST", fmt.Sprintf("/sync_runs/%d/cancel", w.trigger(id)), w.key, nil).want(200)
+		}, []string{"failed Manual"}},
+		"paused": {nil, func(w *syncWorld, id int64) {
+			w.breaks(id)
+			w.do("PATCH", fmt.Sprintf("/syncs/%d", id), w.key, w.body(map[string]any{"paused": true})).want(200)
+		}, []string{"failed Manual"}},
+		"deleted": {nil, func(w *syncWorld, id int64) {
+			w.breaks(id)
+			w.remove(fmt.Sprintf("/syncs/%d", id), w.key)
+		}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, id := newKept(t, tc.changes)
+			tc.does(w, id)
+			w.advance(3 * time.Hour)
+			if tc.runs == nil {
+				require.Empty(t, w.do("GET", "/syncs", w.key, nil).want(200).at("data"))
+				return
+			}
+			require.Equal(t, tc.runs, w.history(id))
+		})
+	}
 	t.Run("scheduled", func(t *testing.T) {
-		w := newSyncWorld(t)
-		id := w.kept(map[string]any{"mode": map[string]any{"type": "triggered", "triggers": map[string]any{"schedule": map[string]any{"frequency": "continuous"}}}}).id("data.id")
+		w, id := newKept(t, scheduledAt(map[string]any{"frequency": "continuous"}))
 		w.broken()
 		w.advance(10 * time.Minute)
 		for _, run := range w.history(id) {
 			require.NotContains(t, run, "Retry")
 		}
-	})
-	t.Run("deleted", func(t *testing.T) {
-		w := newSyncWorld(t)
-		id := w.kept(nil).id("data.id")
-		w.broken()
-		w.trigger(id)
-		w.advance(50 * time.Second)
-		w.remove(fmt.Sprintf("/syncs/%d", id), w.key)
-		w.advance(3 * time.Hour)
-		require.Empty(t, w.do("GET", "/syncs", w.key, nil).want(200).at("data"))
 	})
 }
 
@@ -145,9 +142,7 @@ func TestRunsThatAreNotTriedAgain(t *testing.T) {
 func TestARestartKeepsRetries(t *testing.T) {
 	w := newWorld(t, inDir(t))
 	id := w.newSync()
-	mend := w.broken()
-	w.trigger(id)
-	w.advance(50 * time.Second)
+	_, mend := w.breaks(id)
 	snapshot := w.control("GET", "/snapshot", nil).want(200).text
 	w.again(nil)
 	mend()

@@ -41,8 +41,7 @@ var residentPeak = regexp.MustCompile(`VmHWM:\s+(\d+) kB`)
 // peak is the most memory of this process since forgetPeak.
 func peak(b testing.TB) float64 {
 	text := contentOf(b, "/proc/self/status")
-	kB, err := strconv.ParseFloat(string(residentPeak.FindSubmatch(text)[1]), 64)
-	require.NoError(b, err)
+	kB := must(strconv.ParseFloat(string(residentPeak.FindSubmatch(text)[1]), 64))(b)
 	return kB / 1024
 }
 
@@ -132,8 +131,7 @@ func BenchmarkStoredSyncs(b *testing.B) {
 		for b.Loop() {
 			forgetPeak(b)
 			before := processor(b)
-			s, err := New(b.Context(), w.s.config)
-			require.NoError(b, err)
+			s := must(New(b.Context(), w.s.config))(b)
 			b.ReportMetric((processor(b) - before).Seconds(), "cpu-s")
 			b.ReportMetric(peak(b), "peak-MB")
 			b.StopTimer()

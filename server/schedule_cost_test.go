@@ -88,15 +88,12 @@ func (w *world) again(between func(db *sqlite.Conn)) {
 	config := w.s.config
 	require.NoError(w.t, w.s.Close())
 	if between != nil {
-		db, err := sqlite.OpenConn(filepath.Join(config.Dir, "destkit.db"), sqlite.OpenReadWrite)
-		require.NoError(w.t, err)
+		db := must(sqlite.OpenConn(filepath.Join(config.Dir, "destkit.db"), sqlite.OpenReadWrite))(w.t)
 		between(db)
 		require.NoError(w.t, db.Close())
 		require.NoError(w.t, os.Remove(filepath.Join(config.Dir, "destkit.db-sum"))) // the change is meant
 	}
-	var err error
-	w.s, err = New(w.t.Context(), config)
-	require.NoError(w.t, err)
+	w.s = must(New(w.t.Context(), config))(w.t)
 	w.t.Cleanup(func() { _ = w.s.Close() })
 }
 
@@ -111,8 +108,7 @@ func ownFolder(t testing.TB) func(*Config) {
 // and no run that is over and whose records stay.
 func TestCostOfAStart(t *testing.T) {
 	cost := func(others int) uint64 {
-		w := newSyncWorld(t, ownFolder(t))
-		id := w.kept(scheduledAt(map[string]any{"frequency": "daily", "hour": 23})).id("data.id")
+		w, id := newKept(t, scheduledAt(map[string]any{"frequency": "daily", "hour": 23}), ownFolder(t))
 		w.oneRun(id)
 		w.copies(id, others)
 		w.again(nil)
@@ -176,8 +172,7 @@ func TestOrderOfOneMoment(t *testing.T) {
 	var order []int64
 	w.view(func(tx *store.Tx) error {
 		for id := int64(1); id <= 3; id++ {
-			run, err := store.SyncRuns.Any(tx, id)
-			require.NoError(t, err)
+			run := must(store.SyncRuns.Any(tx, id))(t)
 			order = append(order, run.SyncID)
 		}
 		return nil
@@ -192,8 +187,7 @@ func TestASyncThatCannotRun(t *testing.T) {
 	w.standsAt("2026-12-01T08:30:00Z")
 	broken := w.kept(scheduledAt(map[string]any{"frequency": "hourly"})).id("data.id")
 	w.kept(scheduledAt(map[string]any{"frequency": "hourly"}))
-	db, err := sqlite.OpenConn(filepath.Join(w.s.config.Dir, "destkit.db"), sqlite.OpenReadWrite)
-	require.NoError(t, err)
+	db := must(sqlite.OpenConn(filepath.Join(w.s.config.Dir, "destkit.db"), sqlite.OpenReadWrite))(t)
 	require.NoError(t, sqlitex.ExecuteScript(db, fmt.Sprintf("UPDATE syncs SET config = '{' || config WHERE id = %d", broken), nil))
 	require.NoError(t, db.Close())
 	w.advance(2 * time.Hour)
@@ -201,8 +195,7 @@ func TestASyncThatCannotRun(t *testing.T) {
 }
 
 func at(t *testing.T, text string) time.Time {
-	moment, err := time.Parse(time.RFC3339, text)
-	require.NoError(t, err)
+	moment := must(time.Parse(time.RFC3339, text))(t)
 	return moment
 }
 

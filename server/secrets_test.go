@@ -37,8 +37,7 @@ func TestNoSecretAnywhere(t *testing.T) {
 	for _, path := range []string{"/journal/requests?limit=10000", "/journal/calls?limit=10000", "/journal/webhooks?limit=10000", "/snapshot", "/metrics", "/mailbox", "/faults"} {
 		haystack.Write(w.control("GET", path, nil).want(200).text)
 	}
-	metrics, err := http.NewRequest("GET", "http://127.0.0.1/metrics", nil)
-	require.NoError(t, err)
+	metrics := must(http.NewRequest("GET", "http://127.0.0.1/metrics", nil))(t)
 	metrics.RemoteAddr = "127.0.0.1:1"
 	haystack.Write(w.send(metrics).want(200).text)
 	files := 0
@@ -54,8 +53,7 @@ func TestNoSecretAnywhere(t *testing.T) {
 	require.Contains(t, haystack.String(), "Endpoint", "the haystack is the right one")
 	sealed := regexp.MustCompile(`http://127\.0\.0\.1:\d+/(sealed:[A-Za-z0-9_-]+)`).FindStringSubmatch(logged.String())
 	require.NotNil(t, sealed, "the log shows scheme, host and a seal")
-	opened, err := w.s.store.UnsealText(sealed[1])
-	require.NoError(t, err)
+	opened := must(w.s.store.UnsealText(sealed[1]))(t)
 	require.Equal(t, w.destination(), opened)
 	for _, secret := range secrets {
 		for _, form := range []string{

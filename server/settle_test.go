@@ -18,11 +18,10 @@ import (
 func pacedWorld(t *testing.T, perSecond int64) (w *syncWorld, id int64) {
 	w = newSyncWorld(t)
 	w.changeSource(`WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 20) INSERT INTO customers (id, email, name) SELECT i, 'user' || i || '@example.com', 'User' FROM n`)
-	_, err := w.sim.ArmFault(destsim.Fault{
+	must(w.sim.ArmFault(destsim.Fault{
 		Kind: "speed", Speeds: []rpc.Speed{{MaximumBatchSize: 10, MaximumParallelBatches: 1, MaximumRecordsPerSecond: perSecond}},
 		When: destsim.Trigger{Method: rpc.MethodGetSyncSpeed},
-	})
-	require.NoError(t, err)
+	}))(t)
 	return w, w.kept(nil).id("data.id")
 }
 
@@ -63,10 +62,8 @@ func TestSettleWaitsForAPacedRun(t *testing.T) {
 // a second later.
 func TestSettleWaitsForAnotherAttempt(t *testing.T) {
 	t.Parallel()
-	w := newSyncWorld(t)
-	id := w.kept(nil).id("data.id")
-	_, err := w.sim.ArmFault(destsim.Fault{Kind: "http_status", Status: 503, When: destsim.Trigger{Method: rpc.MethodSyncBatch, Times: 1}})
-	require.NoError(t, err)
+	w, id := newKept(t, nil)
+	must(w.sim.ArmFault(destsim.Fault{Kind: "http_status", Status: 503, When: destsim.Trigger{Method: rpc.MethodSyncBatch, Times: 1}}))(t)
 	run := w.trigger(id)
 	w.control("POST", "/settle", nil).want(200)
 	require.Equal(t, "completed", w.status(run))
@@ -92,9 +89,7 @@ func TestAClockThatStandsStillIsQuiet(t *testing.T) {
 func TestAdvanceWaitsForAPacedRun(t *testing.T) {
 	t.Parallel()
 	w, id := pacedWorld(t, 8)
-	w.do("PATCH", fmt.Sprintf("/syncs/%d", id), w.key, w.body(map[string]any{
-		"mode": map[string]any{"type": "triggered", "triggers": map[string]any{"schedule": map[string]any{"frequency": "hourly"}}},
-	})).want(200)
+	w.do("PATCH", fmt.Sprintf("/syncs/%d", id), w.key, w.body(scheduledAt(map[string]any{"frequency": "hourly"}))).want(200)
 	now := w.s.clock.Now()
 	due := now.Truncate(time.Hour).Add(time.Hour)
 	w.control("POST", "/clock", fmt.Sprintf(`{"advance":"%s"}`, due.Sub(now)+time.Second/2)).want(200)
@@ -105,12 +100,10 @@ func TestAdvanceWaitsForAPacedRun(t *testing.T) {
 // TestAdvanceDoesNotWaitForAnotherAttempt: the run waits for ten minutes, which another
 // advance is there to pass.
 func TestAdvanceDoesNotWaitForAnotherAttempt(t *testing.T) {
-	w := newSyncWorld(t)
-	id := w.kept(nil).id("data.id")
-	_, err := w.sim.ArmFault(destsim.Fault{
+	w, id := newKept(t, nil)
+	must(w.sim.ArmFault(destsim.Fault{
 		Kind: "http_status", Status: 503, Headers: map[string]string{"Retry-After": "600"}, When: destsim.Trigger{Method: rpc.MethodSyncBatch, Times: 1},
-	})
-	require.NoError(t, err)
+	}))(t)
 	run := w.trigger(id)
 	w.dozing(id)
 	w.control("POST", "/clock", `{"advance":"1s"}`).want(200)

@@ -113,9 +113,7 @@ func TestRestoreBringsTheWorldBack(t *testing.T) {
 			p.control("POST", "/restore", kept).want(200)
 			same(t, before, p.look())
 			if dir := p.s.config.Dir; dir != "" {
-				left, err := filepath.Glob(filepath.Join(dir, "*.tmp"))
-				require.NoError(t, err)
-				require.Empty(t, left)
+				nothing(t, dir, "*.tmp")
 			}
 		})
 	}
@@ -189,6 +187,14 @@ func TestRestoreChangesNothingOnError(t *testing.T) {
 	}
 }
 
+// nothing demands that no file in a folder has such a name.
+func nothing(t testing.TB, dir string, patterns ...string) {
+	t.Helper()
+	for _, pattern := range patterns {
+		require.Empty(t, must(filepath.Glob(filepath.Join(dir, pattern)))(t))
+	}
+}
+
 // retar rewrites the parts of a snapshot, with their checksums; a nil part is left out.
 func retar(t *testing.T, snapshot []byte, change func(name string, text []byte) []byte) []byte {
 	var out bytes.Buffer
@@ -200,11 +206,9 @@ func retar(t *testing.T, snapshot []byte, change func(name string, text []byte) 
 			break
 		}
 		require.NoError(t, err)
-		text, err := io.ReadAll(from)
-		require.NoError(t, err)
+		text := must(io.ReadAll(from))(t)
 		if header.Name == archive.PartSums {
-			text, err = json.Marshal(sums)
-			require.NoError(t, err)
+			text = must(json.Marshal(sums))(t)
 		}
 		if text = change(header.Name, text); text == nil {
 			continue
@@ -212,8 +216,7 @@ func retar(t *testing.T, snapshot []byte, change func(name string, text []byte) 
 		sum := sha256.Sum256(text)
 		sums[header.Name] = hex.EncodeToString(sum[:])
 		require.NoError(t, to.WriteHeader(&tar.Header{Name: header.Name, Mode: 0o600, Size: int64(len(text))}))
-		_, err = to.Write(text)
-		require.NoError(t, err)
+		must(to.Write(text))(t)
 	}
 	require.NoError(t, to.Close())
 	return out.Bytes()
@@ -247,15 +250,13 @@ func TestChangedSnapshot(t *testing.T) {
 		defer a.Close()
 		all = map[string]string{}
 		for name := range a.Parts {
-			part, err := io.ReadAll(a.Part(name))
-			require.NoError(t, err)
+			part := must(io.ReadAll(a.Part(name)))(t)
 			all[name] = string(part)
 		}
 		delete(all, archive.PartSums)
 		return all, nil
 	}
-	want, err := parts(kept)
-	require.NoError(t, err)
+	want := must(parts(kept))(t)
 	refused := 0
 	check := func(text []byte, what string, at int) {
 		got, err := parts(text)
@@ -284,8 +285,7 @@ func TestSnapshotSealsSecrets(t *testing.T) {
 	}
 	var meta archive.Meta
 	head := tar.NewReader(bytes.NewReader(text))
-	_, err := head.Next()
-	require.NoError(t, err)
+	must(head.Next())(t)
 	require.NoError(t, json.NewDecoder(head).Decode(&meta))
 	require.Equal(t, archive.Format, meta.Format)
 	require.True(t, meta.Clock.Frozen)

@@ -35,8 +35,7 @@ func columnNames(columns []api.Column) []string {
 
 func TestShapeOfTable(t *testing.T) {
 	proves(t, "F-2.8-02")
-	w := newWorld(t)
-	id := w.newSource()
+	w, id := newSourced(t)
 	found, problems := w.shape(id, tableObject("main", "main", "customers"))
 	require.Empty(t, problems)
 	require.Equal(t, []string{"id", "email", "name", "age", "paid", "signed_up"}, columnNames(found.Columns))
@@ -55,8 +54,7 @@ func TestShapeOfTable(t *testing.T) {
 // A table that is younger than the last refresh is found all the same; one that
 // was dropped is not.
 func TestShapeOfNewTable(t *testing.T) {
-	w := newWorld(t)
-	id := w.newSource()
+	w, id := newSourced(t)
 	w.changeSource(`CREATE TABLE orders (id INTEGER PRIMARY KEY)`)
 	found, problems := w.shape(id, tableObject("main", "main", "orders"))
 	require.Empty(t, problems)
@@ -72,16 +70,14 @@ func TestShapeOfNewTable(t *testing.T) {
 
 func TestShapeOfQueries(t *testing.T) {
 	proves(t, "F-2.8-01", "F-2.8-07")
-	w := newWorld(t)
-	id := w.newSource()
+	w, id := newSourced(t)
 	d := w.do("POST", "/datasets", w.key, dataset(id, "People", "SELECT id, email FROM customers")).want(201)
 	dataset := d.id("data.id")
 	found, problems := w.shape(id, api.SourceObject{Type: api.ObjectDataset, ID: &dataset})
 	require.Empty(t, problems)
 	require.Equal(t, []string{"id", "email"}, columnNames(found.Columns))
 	require.Equal(t, &dataset, found.DatasetID)
-	text, err := json.Marshal(found.Object)
-	require.NoError(t, err)
+	text := must(json.Marshal(found.Object))(t)
 	require.JSONEq(t, fmt.Sprintf(`{"type":"dataset","id":%d,"name":"People","query":"SELECT id, email FROM customers","created_at":%q,"updated_at":%q}`,
 		dataset, d.at("data.created_at"), d.at("data.updated_at")), string(text))
 

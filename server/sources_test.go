@@ -25,8 +25,7 @@ func connection(fields map[string]any) map[string]any { return map[string]any{"c
 func (a *answer) problems() map[string]string {
 	a.t.Helper()
 	found := map[string]string{}
-	for _, p := range a.at("errors").([]any) {
-		entry := p.(map[string]any)
+	for _, entry := range a.objects("errors") {
 		found[entry["field"].(string)] = entry["message"].(string)
 	}
 	return found
@@ -35,8 +34,7 @@ func (a *answer) problems() map[string]string {
 // changeSource runs statements on the SQLite file of newSource.
 func (w *world) changeSource(script string) {
 	w.t.Helper()
-	conn, err := sqlite.OpenConn(w.sourceFile())
-	require.NoError(w.t, err)
+	conn := must(sqlite.OpenConn(w.sourceFile()))(w.t)
 	defer conn.Close()
 	require.NoError(w.t, sqlitex.ExecuteScript(conn, script, nil))
 }
@@ -47,6 +45,12 @@ func (w *world) stranger() string {
 	w.t.Helper()
 	return w.do("POST", "/workspaces", w.pat, map[string]any{"name": "Elsewhere", "return_workspace_api_key": true}).
 		want(201).at("data.api_key").(string)
+}
+
+// newSourced is a world with a source.
+func newSourced(t testing.TB) (w *world, source int64) {
+	w = newWorld(t)
+	return w, w.newSource()
 }
 
 // newEmulated makes a source of an emulated warehouse.
@@ -87,7 +91,7 @@ func TestSourceProblems(t *testing.T) {
 	credentials := func(typ string, values map[string]any) map[string]any {
 		return stream(map[string]any{"type": typ, "credentials": values})
 	}
-	cases := map[string]struct {
+	for name, c := range map[string]struct {
 		body   any
 		fields []string
 	}{
@@ -111,8 +115,7 @@ func TestSourceProblems(t *testing.T) {
 		}), []string{
 			"connection.name", "connection.credentials.host", "connection.credentials.port", "connection.credentials.extra",
 		}},
-	}
-	for name, c := range cases {
+	} {
 		t.Run(name, func(t *testing.T) {
 			got := w.do("POST", "/sources", w.key, c.body).want(400).problems()
 			for _, field := range c.fields {
@@ -128,9 +131,7 @@ func TestSourceProblems(t *testing.T) {
 func TestSourceTestFails(t *testing.T) {
 	w := newWorld(t)
 	missing := filepath.Join(t.TempDir(), "missing.db")
-	a := w.do("POST", "/sources", w.key, connection(map[string]any{
-		"name": "Later", "type": "sqlite", "credentials": map[string]any{"path": missing},
-	})).want(201)
+	a := w.sourceOf("sqlite", map[string]any{"path": missing})
 	require.Equal(t, false, a.at("data.last_test_succeeded"))
 	require.Contains(t, a.header.Get("Warning"), "no such file")
 	require.Contains(t, w.do("POST", "/syncs", w.key, syncBody(a.id("data.id"), w.newDestination())).want(400).at("message"), "its connection test failed")
@@ -140,7 +141,7 @@ func TestSourceTestFails(t *testing.T) {
 	// An update tests again, and finds the tables.
 	a = w.do("PATCH", path, w.key, connection(map[string]any{"credentials": map[string]any{"path": w.sourceFile()}})).want(200)
 	require.Equal(t, true, a.at("data.last_test_succeeded"))
-	require.Equal(t, "Later", a.at("data.name"))
+	require.Equal(t, "Source sqlite", a.at("data.name"))
 	require.Equal(t, "updated", a.at("status"))
 	before := w.do("GET", path+"/objects", w.key, nil).want(200).at("data")
 	require.Len(t, before, 1)
@@ -204,14 +205,12 @@ func TestWarehouseFiles(t *testing.T) {
 	id := a.id("data.id")
 	require.Equal(t, true, a.at("data.last_test_succeeded"), a.header.Get("Warning"))
 	require.NotEmpty(t, w.objectNames(id))
-	w.refresh(fmt.Sprintf("/sources/%d/refresh_tables", id), fmt.Sprintf("/sources/%d/refresh_tables_status", id))
+	w.refreshTables(id)
 	require.FileExists(t, w.s.sources.WarehouseFile(id))
-	info, err := os.Stat(filepath.Dir(w.s.sources.WarehouseFile(id)))
-	require.NoError(t, err)
+	info := must(os.Stat(filepath.Dir(w.s.sources.WarehouseFile(id))))(t)
 	require.Equal(t, os.FileMode(0o700), info.Mode().Perm())
 	w.remove(fmt.Sprintf("/sources/%d", id), w.key)
-	left, err := os.ReadDir(filepath.Dir(w.s.sources.WarehouseFile(id)))
-	require.NoError(t, err)
+	left := must(os.ReadDir(filepath.Dir(w.s.sources.WarehouseFile(id))))(t)
 	require.Empty(t, left)
 }
 
@@ -224,7 +223,7 @@ func TestWarehousesInMemory(t *testing.T) {
 	require.Equal(t, id, second.newEmulated("s3cret").id("data.id"))
 	execute(t, first, id, `CREATE TABLE ONLY_HERE (id INTEGER)`)
 	tables := func(w *world, id int64) []string {
-		w.refresh(fmt.Sprintf("/sources/%d/refresh_tables", id), fmt.Sprintf("/sources/%d/refresh_tables_status", id))
+		w.refreshTables(id)
 		var names []string
 		for name := range w.objectNames(id) {
 			names = append(names, name)
@@ -248,8 +247,7 @@ func execute(t *testing.T, w *world, id int64, sql string) {
 	t.Helper()
 	credentials := map[string]string{"account": "xy12345", "warehouse": "LOADING", "database": "SHOP", "user": "reader", "password": "s3cret"}
 	a := sources.Access{Types: w.s.sources.Types(), ID: id, Type: "snowflake", Credentials: rawOf(credentials), Options: w.s.sources.Options(id)}
-	src, err := a.Open(t.Context())
-	require.NoError(t, err)
+	src := must(a.Open(t.Context()))(t)
 	defer src.Close()
 	require.NoError(t, source.Execute(t.Context(), src, sql))
 }

@@ -25,8 +25,7 @@ func TestRecordsOfARun(t *testing.T) {
 	all := list("")
 	require.EqualValues(t, 4, all.id("pagination.total_records"))
 	status := map[string]string{}
-	for _, row := range all.at("data").([]any) {
-		row := row.(map[string]any)
+	for _, row := range all.objects("data") {
 		status[fmt.Sprint(row["identifier"])] = row["status"].(string)
 	}
 	require.Equal(t, map[string]string{
@@ -56,19 +55,16 @@ func TestRecordsOfARun(t *testing.T) {
 	w.control("POST", "/clock", map[string]any{"advance": "1h"}).want(200)
 	w.do("GET", path, w.key, nil).want(410)
 	w.do("GET", second, w.key, nil).want(410)
-	runs, err := w.s.ledger.Sync(id).Runs()
-	require.NoError(t, err)
+	runs := must(w.s.ledger.Sync(id).Runs())(t)
 	require.Empty(t, runs, "the logs are dropped")
 	require.EqualValues(t, 0, w.runs(id).id("data.records_updated"), "and nothing is sent again")
 }
 
 // TestRecordsOfARunWithout: a run that ended before anything was sent has none.
 func TestRecordsOfARunWithout(t *testing.T) {
-	w := newSyncWorld(t)
-	id := w.kept(nil).id("data.id")
+	w, id := newKept(t, nil)
 	w.changeSource(`DROP TABLE customers`)
-	run := w.runs(id)
-	require.Equal(t, "failed", run.at("data.status"))
+	run := w.runs(id).ended("failed")
 	require.Empty(t, w.do("GET", fmt.Sprintf("/sync_runs/%d/records", run.id("data.id")), w.key, nil).want(200).at("data"))
 }
 
@@ -103,8 +99,7 @@ func TestRecordsOnTheirWay(t *testing.T) {
 	require.Empty(t, list("?per_page=100&page=11").at("data"))
 	sent := map[string]bool{}
 	for page := 1; page <= 10; page++ {
-		for _, row := range list(fmt.Sprintf("?per_page=100&page=%d", page)).at("data").([]any) {
-			row := row.(map[string]any)
+		for _, row := range list(fmt.Sprintf("?per_page=100&page=%d", page)).objects("data") {
 			require.Equal(t, "succeeded", row["status"])
 			sent[row["identifier"].(string)] = true
 		}

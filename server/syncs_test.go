@@ -35,8 +35,7 @@ func TestConcurrentUpdates(t *testing.T) {
 	wait.Wait()
 	a := w.do("GET", path, w.key, nil).want(200)
 	var winner int
-	_, err := fmt.Sscanf(a.at("data.label").(string), "writer %d", &winner)
-	require.NoError(t, err)
+	must(fmt.Sscanf(a.at("data.label").(string), "writer %d", &winner))(t)
 	require.True(t, won[winner])
 	require.Equal(t, winner%2 == 0, a.at("data.advanced_configuration.allow_empty_source"))
 }
@@ -46,11 +45,9 @@ func TestConcurrentUpdates(t *testing.T) {
 // (spec 2.6).
 func TestDeprecatedAlertsCanBeChanged(t *testing.T) {
 	proves(t, "F-2.6-30")
-	w := newSyncWorld(t)
-	id := w.kept(map[string]any{"failed_record_notifications_threshold_percent": 20}).id("data.id")
+	w, id := newKept(t, map[string]any{"failed_record_notifications_threshold_percent": 20})
 	update := func(changes map[string]any) (alerts []string) {
-		for _, a := range w.do("PATCH", fmt.Sprintf("/syncs/%d", id), w.key, w.body(changes)).want(200).at("data.alert_attributes").([]any) {
-			a := a.(map[string]any)
+		for _, a := range w.do("PATCH", fmt.Sprintf("/syncs/%d", id), w.key, w.body(changes)).want(200).objects("data.alert_attributes") {
 			shown := fmt.Sprint(a["id"], " ", strings.TrimSuffix(a["type"].(string), "AlertConfiguration"))
 			if options, ok := a["options"].(map[string]any); ok && options["threshold"] != nil {
 				shown += fmt.Sprint(" ", options["threshold"])
@@ -102,6 +99,12 @@ type syncWorld struct {
 func newSyncWorld(t testing.TB, change ...func(*Config)) *syncWorld {
 	w := newWorld(t, change...)
 	return &syncWorld{w, w.newSource(), w.newDestination()}
+}
+
+// newKept is a world with a sync.
+func newKept(t testing.TB, changes map[string]any, change ...func(*Config)) (w *syncWorld, id int64) {
+	w = newSyncWorld(t, change...)
+	return w, w.kept(changes).id("data.id")
 }
 
 // body is a valid sync with changes laid over it.

@@ -20,8 +20,7 @@ func (w *world) objectNames(source int64) map[string]int64 {
 	w.t.Helper()
 	found := map[string]int64{}
 	a := w.do("GET", fmt.Sprintf("/sources/%d/objects?order=asc&per_page=100", source), w.key, nil).want(200)
-	for i, entry := range a.at("data").([]any) {
-		object := entry.(map[string]any)
+	for i, object := range a.objects("data") {
 		name, ok := object["table_name"].(string)
 		if !ok {
 			name = object["name"].(string)
@@ -33,34 +32,31 @@ func (w *world) objectNames(source int64) map[string]int64 {
 
 // Ids stay while tables come, change and go; one that comes back has its own.
 func TestRefreshTables(t *testing.T) {
-	w := newWorld(t)
-	id := w.newSource()
+	w, id := newSourced(t)
 	path := fmt.Sprintf("/sources/%d", id)
-	refresh := func() { w.refresh(path+"/refresh_tables", path+"/refresh_tables_status") }
 	customers := w.objectNames(id)["customers"]
 
 	w.changeSource(`CREATE TABLE orders (id INTEGER PRIMARY KEY, total NUMERIC); ALTER TABLE customers ADD COLUMN city TEXT;`)
 	require.Len(t, w.objectNames(id), 1, "nothing is known before a refresh")
-	refresh()
+	w.refreshTables(id)
 	names := w.objectNames(id)
 	require.Len(t, names, 2)
 	require.Equal(t, customers, names["customers"])
 	require.Len(t, w.do("GET", fmt.Sprintf("%s/tables/%d", path, customers), w.key, nil).want(200).at("data.columns"), 7)
 
 	w.changeSource(`DROP TABLE customers`)
-	refresh()
+	w.refreshTables(id)
 	require.NotContains(t, w.objectNames(id), "customers")
 	w.do("GET", fmt.Sprintf("%s/tables/%d", path, customers), w.key, nil).want(404)
 
 	w.changeSource(`CREATE TABLE customers (id INTEGER)`)
-	refresh()
+	w.refreshTables(id)
 	require.Equal(t, customers, w.objectNames(id)["customers"])
 	require.Equal(t, names["orders"], w.objectNames(id)["orders"])
 }
 
 func TestRefreshColumns(t *testing.T) {
-	w := newWorld(t)
-	id := w.newSource()
+	w, id := newSourced(t)
 	table := fmt.Sprintf("/sources/%d/tables/%d", id, w.objectNames(id)["customers"])
 	w.changeSource(`ALTER TABLE customers ADD COLUMN city TEXT; CREATE TABLE orders (id INTEGER)`)
 	w.refresh(table+"/refresh_columns", table+"/refresh_columns_status")
@@ -74,8 +70,7 @@ func TestRefreshColumns(t *testing.T) {
 }
 
 func TestRefreshThatFails(t *testing.T) {
-	w := newWorld(t)
-	id := w.newSource()
+	w, id := newSourced(t)
 	path := fmt.Sprintf("/sources/%d", id)
 	require.NoError(t, os.Rename(w.sourceFile(), filepath.Join(t.TempDir(), "elsewhere.db")))
 	key := w.do("POST", path+"/refresh_tables", w.key, nil).want(200).id("refresh_key")
@@ -94,10 +89,9 @@ func TestRefreshThatFails(t *testing.T) {
 }
 
 func TestSourceObjects(t *testing.T) {
-	w := newWorld(t)
-	id := w.newSource()
+	w, id := newSourced(t)
 	w.changeSource(`CREATE TABLE orders (id INTEGER)`)
-	w.refresh(fmt.Sprintf("/sources/%d/refresh_tables", id), fmt.Sprintf("/sources/%d/refresh_tables_status", id))
+	w.refreshTables(id)
 	list := fmt.Sprintf("/sources/%d/objects", id)
 	tables := w.do("GET", list, w.key, nil).want(200).at("data")
 	require.Equal(t, tables.([]any)[1], w.do("GET", list+"?per_page=1&page=2", w.key, nil).want(200).at("data.0"))
@@ -117,14 +111,12 @@ func TestSourceObjects(t *testing.T) {
 
 // What an older connection led to is not written over what the newer one did.
 func TestRediscoverOfAnOlderConnection(t *testing.T) {
-	w := newWorld(t)
-	id := w.newSource()
+	w, id := newSourced(t)
 	access := func() (a sources.Access) {
 		require.NoError(t, w.s.store.View(t.Context(), func(tx *store.Tx) error {
-			src, err := store.Sources.Read(tx, w.s.FirstTokens().WorkspaceID, id)
-			require.NoError(t, err)
-			a, err = w.s.sources.Access(tx, src)
-			return err
+			src := must(store.Sources.Read(tx, w.s.FirstTokens().WorkspaceID, id))(t)
+			a = must(w.s.sources.Access(tx, src))(t)
+			return nil
 		}))
 		return a
 	}

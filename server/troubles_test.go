@@ -26,11 +26,9 @@ func lasting(t *testing.T) (w *syncWorld, dir string) {
 func TestAStoreThatTakesNothing(t *testing.T) {
 	w, dir := lasting(t)
 	id := w.kept(nil).id("data.id")
-	files, err := filepath.Glob(filepath.Join(dir, "*.db"))
-	require.NoError(t, err)
+	files := must(filepath.Glob(filepath.Join(dir, "*.db")))(t)
 	require.Len(t, files, 1)
-	other, err := sqlite.OpenConn(files[0], sqlite.OpenReadWrite)
-	require.NoError(t, err)
+	other := must(sqlite.OpenConn(files[0], sqlite.OpenReadWrite))(t)
 	defer other.Close()
 	require.NoError(t, sqlitex.ExecuteScript(other, `CREATE TRIGGER full BEFORE UPDATE ON sync_runs
 		WHEN NEW.status = 'completed' BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END`, nil))
@@ -40,8 +38,7 @@ func TestAStoreThatTakesNothing(t *testing.T) {
 	require.Equal(t, "working", w.do("GET", path, w.key, nil).want(200).at("data.status"))
 	require.NoError(t, sqlitex.ExecuteScript(other, `DROP TRIGGER full`, nil))
 	w.advance(2 * time.Minute)
-	ended := w.do("GET", path, w.key, nil).want(200)
-	require.Equal(t, "completed", ended.at("data.status"))
+	ended := w.do("GET", path, w.key, nil).want(200).ended("completed")
 	require.EqualValues(t, 1, ended.id("data.records_updated"))
 	require.Equal(t, "completed", w.runs(id).at("data.status"))
 }
@@ -53,12 +50,10 @@ func TestALedgerThatTakesNothing(t *testing.T) {
 	id := w.kept(nil).id("data.id")
 	inTheWay := filepath.Join(dir, "ledger", fmt.Sprintf("sync-%d", id))
 	require.NoError(t, os.WriteFile(inTheWay, nil, 0o600))
-	failed := w.runs(id)
-	require.Equal(t, "failed", failed.at("data.status"))
+	failed := w.runs(id).ended("failed")
 	require.Equal(t, "STATE_ERROR", failed.at("data.error_code"))
 	require.NotContains(t, string(failed.text), dir, "no path of this machine")
-	_, total, err := w.sim.Records("person", 0, 1)
-	require.NoError(t, err)
+	_, total := w.records("person")
 	require.Zero(t, total)
 	require.NoError(t, os.Remove(inTheWay))
 	w.advance(2 * time.Minute)
@@ -80,14 +75,12 @@ func TestADestinationThatComesBack(t *testing.T) {
 	w.advance(8 * time.Second) // three of the waits: 1, 2 and 4 s
 	path := fmt.Sprintf("/sync_runs/%d", run)
 	require.Equal(t, "working", w.do("GET", path, w.key, nil).want(200).at("data.status"))
-	listener, err := net.Listen("tcp", address)
-	require.NoError(t, err)
+	listener := must(net.Listen("tcp", address))(t)
 	back := &httptest.Server{Listener: listener, Config: &http.Server{Handler: handler}}
 	back.Start()
 	t.Cleanup(back.Close)
 	w.advance(30 * time.Second)
-	ended := w.do("GET", path, w.key, nil).want(200)
-	require.Equal(t, "completed", ended.at("data.status"), string(ended.text))
+	ended := w.do("GET", path, w.key, nil).want(200).ended("completed")
 	require.EqualValues(t, 1, ended.id("data.records_updated"))
 }
 
@@ -96,9 +89,7 @@ func TestADestinationThatComesBack(t *testing.T) {
 func TestOneProcessHasTheData(t *testing.T) {
 	w, dir := lasting(t)
 	id := w.kept(nil).id("data.id")
-	reached, release := w.hold()
-	run := w.trigger(id)
-	<-reached
+	run, release := w.held(id)
 	_, err := New(t.Context(), Config{Dir: dir, MasterKey: w.s.config.MasterKey})
 	require.ErrorContains(t, err, "in use")
 	release()

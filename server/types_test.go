@@ -74,8 +74,7 @@ func TestEveryDestinationType(t *testing.T) {
 			map[string]any{"name": "id", "type": "id"}, map[string]any{"name": "uuid", "type": "uuid"}, map[string]any{"name": "balance", "type": "decimal"},
 			map[string]any{"name": "active", "type": "boolean"}, map[string]any{"name": "signed_up_on", "type": "date"}, map[string]any{"name": "updated_at", "type": "date_time"},
 		}}}}).want(http.StatusCreated).id("data.id")
-	for _, one := range w.do("GET", "/connectors?order=asc", w.key, nil).want(http.StatusOK).at("data").([]any) {
-		shown := one.(map[string]any)
+	for _, shown := range w.do("GET", "/connectors?order=asc", w.key, nil).want(http.StatusOK).objects("data") {
 		typ := shown["service_name"].(string)
 		if typ == api.TypeCustomAPI || typ == api.TypeLocalFiles {
 			continue
@@ -109,8 +108,7 @@ func (w *world) syncEach(t *testing.T, source, destination int64) {
 		body["destination_attributes"] = map[string]any{"connection_id": destination, "object": o.FullName}
 		body["advanced_configuration"] = advancedOf(o)
 		id := w.do("POST", "/syncs", w.key, body).want(http.StatusOK).id("data.sync_id")
-		ended := w.oneRun(id)
-		require.Equal(t, "completed", ended.at("data.status"), string(ended.text))
+		ended := w.oneRun(id).ended("completed")
 		require.EqualValues(t, 20, ended.id("data.records_updated"), string(ended.text))
 		records := w.control("GET", fmt.Sprintf("/destinations/%d/records?object=%s", destination, o.FullName), nil).want(http.StatusOK)
 		require.EqualValues(t, 20, records.id("total"), o.FullName)

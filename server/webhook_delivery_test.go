@@ -24,10 +24,8 @@ func TestDeliveryRetries(t *testing.T) {
 	before := goleak.IgnoreCurrent()
 	t.Cleanup(func() { goleak.VerifyNone(t, before) })
 	var log sayings
-	w := frozen(t, func(c *Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) })
-	l := w.listen()
+	w, l, id := overheard(t, func(c *Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) })
 	t.Cleanup(l.CloseClientConnections)
-	id := w.newSync()
 	hook, _ := w.hook(l, "sync.failed")
 	l.answers(500, 404, 302, 500, 503, 500)
 	start := w.s.Clock().Now()
@@ -38,12 +36,11 @@ func TestDeliveryRetries(t *testing.T) {
 	require.EqualValues(t, hook, shown.id("deliveries.0.webhook_id"))
 	require.Equal(t, start.Add(4*time.Second).Format("2006-01-02T15:04:05.000Z"), shown.at("deliveries.0.next_attempt_at"))
 	require.Len(t, w.advance(time.Hour), 10, "five timers, and the lane that each of them starts")
-	var waits []string
-	for _, h := range l.take() {
+	list := l.take()
+	for _, h := range list {
 		require.Equal(t, `{"workspace_id":1,"sync_id":1,"sync_run_id":1,"event":"sync.failed"}`, h.body)
-		waits = append(waits, h.at.Sub(start).Round(time.Second).String())
 	}
-	require.Equal(t, []string{"0s", "4s", "12s", "28s", "1m0s", "2m4s"}, waits)
+	require.Equal(t, []string{"0s", "4s", "12s", "28s", "1m0s", "2m4s"}, waits(start, list))
 	shown = w.control("GET", "/webhook_deliveries", nil).want(200)
 	require.Equal(t, "failed", shown.at("deliveries.0.status"))
 	require.Nil(t, shown.at("deliveries.0.next_attempt_at"))
@@ -53,31 +50,31 @@ func TestDeliveryRetries(t *testing.T) {
 	}
 }
 
+// waits are the moments of attempts, from a start on.
+func waits(start time.Time, list []heard) (all []string) {
+	for _, h := range list {
+		all = append(all, h.at.Sub(start).Round(time.Second).String())
+	}
+	return all
+}
+
 // TestDeliveriesHeedRetryAfter: the wait that an endpoint requests, up to a
 // minute of the service's clock, where that is longer than the schedule.
 func TestDeliveriesHeedRetryAfter(t *testing.T) {
-	w := frozen(t)
-	l := w.listen()
-	id := w.newSync()
+	w, l, id := overheard(t)
 	w.hook(l, "sync.failed")
 	start := w.s.Clock().Now()
 	l.answers(503, 429, 500, 503, 200)
 	l.later = []string{"30", "1", "soon", "86400"}
 	w.run(id, "broken")
 	w.advance(time.Hour)
-	var waits []string
-	for _, h := range l.take() {
-		waits = append(waits, h.at.Sub(start).Round(time.Second).String())
-	}
-	require.Equal(t, []string{"0s", "30s", "38s", "54s", "1m54s"}, waits)
+	require.Equal(t, []string{"0s", "30s", "38s", "54s", "1m54s"}, waits(start, l.take()))
 }
 
 // TestJournalOfWebhooks: each attempt is in the journal, with request and
 // result, and without a secret.
 func TestJournalOfWebhooks(t *testing.T) {
-	w := frozen(t)
-	l := w.listen()
-	id := w.newSync()
+	w, l, id := overheard(t)
 	hook, secret := w.hook(l, "sync.failed", "sync.triggered")
 	l.answers(200, 500, 200)
 	start := w.s.Clock().Now()
@@ -177,9 +174,7 @@ func TestDeliveriesSurviveARestart(t *testing.T) {
 // TestDeliveriesAndRestore: a snapshot brings back what was open in it, and
 // nothing of the world before goes on.
 func TestDeliveriesAndRestore(t *testing.T) {
-	w := frozen(t)
-	l := w.listen()
-	id := w.newSync()
+	w, l, id := overheard(t)
 	w.hook(l, "sync.failed")
 	l.answers(500)
 	w.run(id, "broken")
@@ -205,9 +200,7 @@ func TestDeliveriesAndRestore(t *testing.T) {
 // TestWorldReplacedDuringAnAttempt: what came of it is not stored into the new
 // world, where the id may mean another delivery.
 func TestWorldReplacedDuringAnAttempt(t *testing.T) {
-	w := frozen(t)
-	l := w.listen()
-	id := w.newSync()
+	w, l, id := overheard(t)
 	w.hook(l, "sync.failed")
 	l.first = w.s.lifecycle.Forget
 	w.run(id, "broken")
@@ -254,9 +247,7 @@ func TestDeliveriesThatCannotBeMade(t *testing.T) {
 
 // TestDeletedWebhookIsNotCalled: also not by a retry that waits.
 func TestDeletedWebhookIsNotCalled(t *testing.T) {
-	w := frozen(t)
-	l := w.listen()
-	id := w.newSync()
+	w, l, id := overheard(t)
 	hook, _ := w.hook(l, "sync.failed")
 	l.answers(500)
 	w.run(id, "broken")
@@ -268,9 +259,7 @@ func TestDeletedWebhookIsNotCalled(t *testing.T) {
 
 // TestOldDeliveriesGo: what is over is kept for 14 days.
 func TestOldDeliveriesGo(t *testing.T) {
-	w := frozen(t)
-	l := w.listen()
-	id := w.newSync()
+	w, l, id := overheard(t)
 	w.hook(l, "sync.success")
 	w.run(id, "")
 	w.advance(13 * 24 * time.Hour)
@@ -296,8 +285,7 @@ func TestCloseDuringAnAttempt(t *testing.T) {
 	<-called
 	require.NoError(t, w.s.Close())
 
-	opened, err := store.Open(t.Context(), store.Options{Dir: w.s.config.Dir, MasterKey: w.s.config.MasterKey})
-	require.NoError(t, err)
+	opened := must(store.Open(t.Context(), store.Options{Dir: w.s.config.Dir, MasterKey: w.s.config.MasterKey}))(t)
 	defer opened.Close()
 	require.NoError(t, opened.View(t.Context(), func(tx *store.Tx) error {
 		open, err := tx.OpenWebhookDeliveries(0)

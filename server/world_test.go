@@ -55,8 +55,7 @@ func newWorld(t testing.TB, change ...func(*Config)) *world {
 	if config.Log == nil {
 		config.Log = logOfFailure(t)
 	}
-	s, err := New(t.Context(), config)
-	require.NoError(t, err)
+	s := must(New(t.Context(), config))(t)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	w := &world{t: t, s: s, seen: map[string]map[int]bool{}}
 	if first := s.FirstTokens(); first != nil {
@@ -69,8 +68,7 @@ func newWorld(t testing.TB, change ...func(*Config)) *world {
 // "destination-token", started when first needed.
 func (w *world) destination() string {
 	if w.dest == nil {
-		sim, err := destsim.New(destsim.Config{Preset: "crm", Token: "destination-token"})
-		require.NoError(w.t, err)
+		sim := must(destsim.New(destsim.Config{Preset: "crm", Token: "destination-token"}))(w.t)
 		w.sim = sim
 		w.dest = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 			if hook := w.onCall.Load(); hook != nil {
@@ -102,14 +100,30 @@ func (w *world) hold() (reached <-chan struct{}, release func()) {
 	return came, release
 }
 
+// held triggers a sync, whose run is then held at its first call to the destination.
+func (w *world) held(id int64) (run int64, release func()) {
+	w.t.Helper()
+	reached, release := w.hold()
+	run = w.trigger(id)
+	<-reached
+	return run, release
+}
+
+// records are all that the simulated destination has of an object, or those after an id.
+func (w *world) records(object string, after ...int64) ([]destsim.StoredRecord, int) {
+	w.t.Helper()
+	list, total, err := w.sim.Records(object, append(after, 0)[0], 10_000)
+	require.NoError(w.t, err)
+	return list, total
+}
+
 // sourceFile is a SQLite file with the table customers, made when first needed.
 func (w *world) sourceFile() string {
 	if w.source != "" {
 		return w.source
 	}
 	w.source = filepath.Join(w.t.(interface{ TempDir() string }).TempDir(), "shop.db")
-	conn, err := sqlite.OpenConn(w.source)
-	require.NoError(w.t, err)
+	conn := must(sqlite.OpenConn(w.source))(w.t)
 	defer conn.Close()
 	require.NoError(w.t, sqlitex.ExecuteScript(conn, `
 		CREATE TABLE customers (id INTEGER PRIMARY KEY, email TEXT, name TEXT, age INTEGER, paid NUMERIC, signed_up TIMESTAMP);
@@ -129,33 +143,53 @@ type answer struct {
 // value to marshal, or nil. A reply that breaks the document fails the test.
 func (w *world) do(method, path, token string, body any) *answer {
 	w.t.Helper()
-	var text []byte
+	return w.send(request(method, api.BasePath+path, token, bodyOf(w.t, body)))
+}
+
+// bodyOf is the text of a body: of JSON text, of any value to marshal, or of nil.
+func bodyOf(t testing.TB, body any) []byte {
+	t.Helper()
 	switch v := body.(type) {
 	case nil:
+		return nil
 	case string:
-		text = []byte(v)
+		return []byte(v)
 	case []byte:
-		text = v
+		return v
 	default:
-		var err error
-		text, err = json.Marshal(v)
-		require.NoError(w.t, err)
+		return must(json.Marshal(v))(t)
 	}
-	r := httptest.NewRequest(method, api.BasePath+path, bytes.NewReader(text))
-	if text != nil {
+}
+
+// local is where the control API is called, from this machine.
+const local = "http://127.0.0.1/_control"
+
+// request is one with a body of JSON, if there is any, and a token, if there is any.
+func request(method, target, token string, body []byte) *http.Request {
+	r := httptest.NewRequest(method, target, bytes.NewReader(body))
+	if body != nil {
 		r.Header.Set("Content-Type", "application/json")
 	}
 	if token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)
 	}
-	return w.send(r)
+	if strings.HasPrefix(target, "http://127.0.0.1") {
+		r.RemoteAddr = "127.0.0.1:4711"
+	}
+	return r
+}
+
+// serve has a service answer any request.
+func serve(s http.Handler, r *http.Request) *httptest.ResponseRecorder {
+	recorder := httptest.NewRecorder()
+	s.ServeHTTP(recorder, r)
+	return recorder
 }
 
 // send serves any request.
 func (w *world) send(r *http.Request) *answer {
 	w.t.Helper()
-	recorder := httptest.NewRecorder()
-	w.s.ServeHTTP(recorder, r)
+	recorder := serve(w.s, r)
 	a := &answer{t: w.t, code: recorder.Code, header: recorder.Header(), text: recorder.Body.Bytes()}
 	if op := operationOf(w.s, r); op != nil {
 		require.NoError(w.t, op.CheckResponse(a.code, a.header, a.text), "%s %s\n%s", r.Method, r.URL, a.text)
@@ -199,20 +233,10 @@ func operationOf(s *Server, r *http.Request) *openapi.Operation {
 // control calls /_control.
 func (w *world) control(method, path string, body any) *answer {
 	w.t.Helper()
-	var reader io.Reader
-	switch v := body.(type) {
-	case nil:
-	case string:
-		reader = strings.NewReader(v)
-	case []byte:
-		reader = bytes.NewReader(v)
-	default:
-		text, err := json.Marshal(v)
-		require.NoError(w.t, err)
-		reader = bytes.NewReader(text)
+	r := request(method, local+path, "", nil)
+	if text := bodyOf(w.t, body); text != nil {
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
 	}
-	r := httptest.NewRequest(method, "http://127.0.0.1/_control"+path, reader)
-	r.RemoteAddr = "127.0.0.1:4711"
 	return w.send(r)
 }
 
@@ -238,8 +262,7 @@ func (a *answer) at(path string) any {
 			v = next
 		case []any:
 			var i int
-			_, err := fmt.Sscan(step, &i)
-			require.NoError(a.t, err)
+			must(fmt.Sscan(step, &i))(a.t)
 			require.Less(a.t, i, len(in), "%q in %s", path, a.text)
 			v = in[i]
 		default:
@@ -252,9 +275,24 @@ func (a *answer) at(path string) any {
 // id is an integer at a path.
 func (a *answer) id(path string) int64 {
 	a.t.Helper()
-	n, err := a.at(path).(json.Number).Int64()
-	require.NoError(a.t, err)
+	n := must(a.at(path).(json.Number).Int64())(a.t)
 	return n
+}
+
+// objects are those in a list at a path.
+func (a *answer) objects(path string) (list []map[string]any) {
+	a.t.Helper()
+	for _, one := range a.at(path).([]any) {
+		list = append(list, one.(map[string]any))
+	}
+	return list
+}
+
+// ended demands the status of a run and gives the answer back.
+func (a *answer) ended(status string) *answer {
+	a.t.Helper()
+	require.Equal(a.t, status, a.at("data.status"), string(a.text))
+	return a
 }
 
 // has reports whether a key is there.
@@ -340,9 +378,13 @@ func (w *world) newSync() int64 {
 func writeFile(path string, text []byte) error { return os.WriteFile(path, text, 0o600) }
 
 // contentOf is what a file holds.
-func contentOf(t testing.TB, file string) []byte {
-	t.Helper()
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
-	return text
+func contentOf(t testing.TB, file string) []byte { t.Helper(); return must(os.ReadFile(file))(t) }
+
+// must is the value of a call that may not fail: must(os.Stat(file))(t).
+func must[T any](value T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		require.NoError(t, err)
+		return value
+	}
 }
