@@ -34,6 +34,15 @@ func (b *blocking) answer(w http.ResponseWriter, _ *http.Request, _ string, pass
 	_, _ = w.Write(pass())
 }
 
+// newHeldBatches is a world whose destination holds the calls with batches, but for the first ones.
+func newHeldBatches(t *testing.T, pass int64, change ...func(*Config)) (h *hostile, hold *blocking, release func()) {
+	hold = newBlocking(pass)
+	h = newHostile(t, time.Minute, "sync_batch", hold.answer, change...)
+	release = sync.OnceFunc(func() { close(hold.release) })
+	t.Cleanup(release)
+	return h, hold, release
+}
+
 // rows adds customers up to a number.
 func (h *hostile) rows(to int) {
 	h.changeSource(fmt.Sprintf(`WITH RECURSIVE n(i) AS (SELECT 4 UNION ALL SELECT i + 1 FROM n WHERE i < %d) INSERT INTO customers (id, email, name) SELECT i, 'user' || i || '@example.com', 'User' FROM n`, to))
@@ -166,8 +175,7 @@ func TestCancelOfAQueuedRun(t *testing.T) {
 // TestRunsOfOneSyncNeverOverlap: of many triggers at once one run works, the
 // others are skipped, and each record is sent once.
 func TestRunsOfOneSyncNeverOverlap(t *testing.T) {
-	hold := newBlocking(0)
-	h := newHostile(t, time.Minute, "sync_batch", hold.answer)
+	h, hold, release := newHeldBatches(t, 0)
 	id := h.kept(map[string]any{"operation": "insert"}).id("data.id")
 	h.armed.Store(true)
 	var wait sync.WaitGroup
@@ -176,7 +184,7 @@ func TestRunsOfOneSyncNeverOverlap(t *testing.T) {
 	}
 	wait.Wait()
 	<-hold.reached
-	close(hold.release)
+	release()
 	h.control("POST", "/settle", nil).want(200)
 	seen := map[string]int{}
 	for _, run := range h.history(id) {

@@ -151,10 +151,7 @@ func TestRefreshedColumns(t *testing.T) {
 	for _, dialect := range []Dialect{DialectSpec, DialectLive} {
 		w := newWorld(t, func(c *Config) { c.Dialect = dialect })
 		id := w.newEmulated("s3cret").id("data.id")
-		execute := func(sql string) {
-			w.control("POST", fmt.Sprintf("/sources/%d/execute", id), map[string]any{"sql": sql}).want(http.StatusOK)
-		}
-		execute("CREATE TABLE THINGS (A INTEGER)")
+		w.executes(id, "CREATE TABLE THINGS (A INTEGER)")
 		w.refreshTables(id)
 		dataset := fmt.Sprintf("/datasets/%d", w.want201(t, "/datasets", map[string]any{"name": "Things", "type": "sql", "source_id": id, "query": "SELECT * FROM THINGS"}).id("data.id"))
 		model := fmt.Sprintf("/sources/%d/models/%d", id, w.want201(t, fmt.Sprintf("/sources/%d/models", id), map[string]any{"name": "M", "query": "SELECT * FROM THINGS"}).id("data.id"))
@@ -164,7 +161,7 @@ func TestRefreshedColumns(t *testing.T) {
 		before := columns()
 		require.Len(t, before.at("data"), 1)
 		w.control("POST", "/clock", map[string]any{"advance": "1h"}).want(http.StatusOK)
-		execute("ALTER TABLE THINGS ADD COLUMN B TEXT")
+		w.executes(id, "ALTER TABLE THINGS ADD COLUMN B TEXT")
 		for _, path := range []string{dataset, model, tables} {
 			query := ""
 			if path == tables {
@@ -188,7 +185,7 @@ func TestRefreshedColumns(t *testing.T) {
 		key := w.do("POST", tables+"/refresh_columns"+named, w.key, nil).want(http.StatusOK).id("refresh_key")
 		w.control("POST", "/settle", nil).want(http.StatusOK)
 		w.do("GET", fmt.Sprintf("%s/refresh_columns_status?refresh_key=%d", dataset, key+100), w.key, nil).want(http.StatusNotFound)
-		execute("DROP TABLE THINGS")
+		w.executes(id, "DROP TABLE THINGS")
 		for _, path := range []string{dataset, model} {
 			key := w.do("POST", path+"/refresh_columns", w.key, nil).want(http.StatusOK).id("refresh_key")
 			w.control("POST", "/settle", nil).want(http.StatusOK)

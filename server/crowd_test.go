@@ -66,15 +66,14 @@ func TestReplacedWhileAsked(t *testing.T) {
 	w := newWorld(t)
 	path := fmt.Sprintf("/destinations/%d/objects", w.newDestination())
 	w.control("POST", "/clock", map[string]any{"advance": "2h"}).want(200) // the cached objects are old
-	var before bytes.Buffer
-	require.NoError(t, w.s.Snapshot(t.Context(), &before))
+	before := w.saved()
 	restoring := func(answer func(restored <-chan error)) (restored chan error) {
 		restored = make(chan error, 1)
 		hook := func() {
 			w.onCall.Store(nil)
 			done := make(chan error)
 			go func() {
-				err := w.s.Restore(t.Context(), bytes.NewReader(before.Bytes()))
+				err := w.s.Restore(t.Context(), bytes.NewReader(before))
 				restored <- err
 				close(done)
 			}()
@@ -131,12 +130,11 @@ func TestCallersThatGoAway(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w, id := heldWorld(t, where)
 			require.NoError(t, w.s.Settle(t.Context()))
-			var snapshot bytes.Buffer
-			require.NoError(t, w.s.Snapshot(t.Context(), &snapshot))
+			snapshot := w.saved()
 			goroutines := runtime.NumGoroutine()
 			steps := []func(ctx context.Context, n int){
 				func(ctx context.Context, _ int) { _ = w.s.Snapshot(ctx, io.Discard) },
-				func(ctx context.Context, _ int) { _ = w.s.Restore(ctx, bytes.NewReader(snapshot.Bytes())) },
+				func(ctx context.Context, _ int) { _ = w.s.Restore(ctx, bytes.NewReader(snapshot)) },
 				func(ctx context.Context, _ int) { _ = w.s.Settle(ctx) },
 				func(ctx context.Context, _ int) { _, _ = w.s.clock.Advance(ctx, time.Minute) },
 				func(ctx context.Context, n int) {
@@ -173,8 +171,7 @@ func TestCallersThatGoAway(t *testing.T) {
 			require.NoError(t, w.s.Settle(t.Context()))
 			require.Equal(t, "completed", w.status(run))
 			for _, was := range w.history(id) {
-				require.NotContains(t, was, "working")
-				require.NotContains(t, was, "queued")
+				lacks(t, was, "working", "queued")
 			}
 			w.world.dest.CloseClientConnections() // idle ones are kept for 90 seconds
 			w.eventually(func() bool { return runtime.NumGoroutine() <= goroutines+20 })
@@ -248,10 +245,9 @@ func TestSwapsUnderLoad(t *testing.T) {
 				for _, id := range ids {
 					begun = append(begun, w.do("POST", fmt.Sprintf("/syncs/%d/trigger", id), w.key, nil).want(200).id("data.sync_run_id"))
 				}
-				var snapshot bytes.Buffer
-				require.NoError(t, w.s.Snapshot(t.Context(), &snapshot))
+				snapshot := w.saved()
 				for range 2 { // the second one while the runs of the first one work
-					require.NoError(t, w.s.Restore(t.Context(), bytes.NewReader(snapshot.Bytes())))
+					require.NoError(t, w.s.Restore(t.Context(), bytes.NewReader(snapshot)))
 				}
 				require.NoError(t, w.s.Settle(t.Context()))
 				for i, run := range begun {

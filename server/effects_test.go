@@ -146,10 +146,7 @@ func TestLiveOnAStreamingDatabase(t *testing.T) {
 		w := newSyncWorld(t)
 		w.control("POST", "/clock", `{"freeze":true}`).want(200)
 		database := w.sourceOf("materialize", map[string]any{"host": "db.example.com", "port": 6875, "database": "materialize", "user": "reader", "password": "p"}).id("data.id")
-		execute := func(sql string) {
-			w.control("POST", fmt.Sprintf("/sources/%d/execute", database), map[string]any{"sql": sql}).want(200)
-		}
-		execute(`CREATE TABLE clicks (email TEXT PRIMARY KEY, name TEXT); INSERT INTO clicks VALUES ('a@example.com', 'A')`)
+		w.executes(database, `CREATE TABLE clicks (email TEXT PRIMARY KEY, name TEXT); INSERT INTO clicks VALUES ('a@example.com', 'A')`)
 		clicks := w.do("POST", "/datasets", w.key, dataset(database, "Clicks", "SELECT email, name FROM clicks")).want(201).id("data.id")
 		body := map[string]any{
 			"source_attributes": map[string]any{"connection_id": database, "object": map[string]any{"type": "dataset", "id": clicks}},
@@ -164,7 +161,7 @@ func TestLiveOnAStreamingDatabase(t *testing.T) {
 		w.control("POST", "/clock", `{"advance":"1m"}`).want(200)
 		require.Equal(t, "completed", runs().at("data.0.status"), string(runs().text))
 		require.Equal(t, 1, stored())
-		execute(`INSERT INTO clicks VALUES ('b@example.com', 'B')`)
+		w.executes(database, `INSERT INTO clicks VALUES ('b@example.com', 'B')`)
 		w.control("POST", "/clock", `{"advance":"1m"}`).want(200)
 		require.Equal(t, 2, stored())
 		require.EqualValues(t, 1, runs().id("data.0.records_updated"), "what had come before is not sent again")

@@ -64,7 +64,7 @@ func warehouseTable(w *world) *changingTable {
 		sql = columnWords.ReplaceAllStringFunc(sql, strings.ToUpper)
 		source := w.do("GET", "/sources", w.key, nil).want(200).id("data.0.id")
 		for _, one := range strings.Split(sql, ";") {
-			w.control("POST", fmt.Sprintf("/sources/%d/execute", source), map[string]any{"sql": one}).want(200)
+			w.executes(source, one)
 		}
 	}
 	return o

@@ -54,12 +54,11 @@ func TestFollowersComeWithTheEnd(t *testing.T) {
 	child := w.kept(map[string]any{"mode": map[string]any{"type": "triggered", "triggers": map[string]any{"sync_sequence": map[string]any{"sync_id": parent}}}}).id("data.id")
 	ended := w.runs(parent)
 	require.NoError(t, w.s.Settle(t.Context()))
-	require.NoError(t, w.s.store.View(t.Context(), func(tx *store.Tx) error {
-		run := must(store.SyncRuns.Any(tx, ended.id("data.id")))(t)
-		next := must(tx.LastRun(child))(t)
-		require.Equal(t, run.UpdatedAt, next.CreatedAt)
+	run := w.keptRun(ended.id("data.id"))
+	w.view(func(tx *store.Tx) error {
+		require.Equal(t, run.UpdatedAt, must(tx.LastRun(child))(t).CreatedAt)
 		return nil
-	}))
+	})
 }
 
 // TestSnapshotKeepsTheBooks: a restored world knows the sent records, and a
@@ -143,14 +142,12 @@ func TestEndIsRecordedOnce(t *testing.T) {
 		return w.do("GET", fmt.Sprintf("/syncs/%d/sync_runs", child), w.key, nil).want(200).id("pagination.total_records")
 	}
 	require.EqualValues(t, 1, runs())
+	ended := w.keptRun(run)
 	var y *store.Sync
-	var ended *store.SyncRun
-	require.NoError(t, w.s.store.View(t.Context(), func(tx *store.Tx) (err error) {
-		if ended, err = store.SyncRuns.Any(tx, run); err == nil {
-			y, err = store.Syncs.Read(tx, ended.WorkspaceID, parent)
-		}
+	w.view(func(tx *store.Tx) (err error) {
+		y, err = syncByID(tx, parent)
 		return err
-	}))
+	})
 	progress := w.s.engine.Progress(t.Context(), ended)
 	require.NoError(t, w.s.engine.Finish(t.Context(), y, ended, executor.Outcome{Status: api.RunCompleted}, progress))
 	require.NoError(t, w.s.Settle(t.Context()))
@@ -187,9 +184,8 @@ func TestRunsWaitForDescriptors(t *testing.T) {
 	require.Len(t, now["working"], 1)
 	require.Len(t, now["queued"], 3)
 	text := string(w.control("GET", "/metrics", nil).want(200).text)
-	for _, line := range []string{`destkit_descriptors_used{by="runs"} 16`, `destkit_descriptors_budget{by="runs"} 24`, `destkit_descriptors_waiting{by="runs"} 3`, `destkit_descriptors_budget{by="process"} 64`, "destkit_store_changes_waiting ", "destkit_store_rows_read_total "} {
-		require.Contains(t, text, line)
-	}
+	holds(t, text, `destkit_descriptors_used{by="runs"} 16`, `destkit_descriptors_budget{by="runs"} 24`,
+		`destkit_descriptors_waiting{by="runs"} 3`, `destkit_descriptors_budget{by="process"} 64`, "destkit_store_changes_waiting ", "destkit_store_rows_read_total ")
 	gone := now["queued"][1]
 	w.do("POST", fmt.Sprintf("/sync_runs/%d/cancel", gone), w.key, nil).want(200)
 	require.Eventually(t, func() bool { return len(statuses()["failed"]) == 1 }, time.Minute, time.Millisecond, "it waits for nobody")
@@ -271,10 +267,7 @@ func TestProgressIsStoredTogether(t *testing.T) {
 	}
 	for i := range list {
 		require.Eventually(t, func() bool {
-			w.view(func(tx *store.Tx) (err error) {
-				list[i], err = store.SyncRuns.Any(tx, list[i].ID)
-				return err
-			})
+			list[i] = w.keptRun(list[i].ID)
 			return list[i].Run.Status == api.RunWorking && list[i].Run.CurrentStep != nil && *list[i].Run.CurrentStep == executor.StepPlanning
 		}, time.Minute, time.Millisecond)
 	}
@@ -297,16 +290,13 @@ func TestProgressIsStoredTogether(t *testing.T) {
 	require.NoError(t, <-ended)
 	before := w.s.store.Generation()
 	stored := func() (steps int) {
-		w.view(func(tx *store.Tx) error {
-			for i, run := range list {
-				now := must(store.SyncRuns.Any(tx, run.ID))(t)
-				if *now.Run.CurrentStep == "other" {
-					require.EqualValues(t, i+100, *now.Run.SourceRecordCount)
-					steps++
-				}
+		for i, run := range list {
+			now := w.keptRun(run.ID)
+			if *now.Run.CurrentStep == "other" {
+				require.EqualValues(t, i+100, *now.Run.SourceRecordCount)
+				steps++
 			}
-			return nil
-		})
+		}
 		return steps
 	}
 	require.Eventually(t, func() bool { return stored() == runs }, time.Minute, time.Millisecond)
@@ -315,11 +305,8 @@ func TestProgressIsStoredTogether(t *testing.T) {
 	release()
 	w.settle()
 	for _, run := range list {
-		w.view(func(tx *store.Tx) error {
-			now := must(store.SyncRuns.Any(tx, run.ID))(t)
-			require.Equal(t, api.RunCompleted, now.Run.Status)
-			require.EqualValues(t, 1, *now.Run.SourceRecordCount)
-			return nil
-		})
+		now := w.keptRun(run.ID)
+		require.Equal(t, api.RunCompleted, now.Run.Status)
+		require.EqualValues(t, 1, *now.Run.SourceRecordCount)
 	}
 }

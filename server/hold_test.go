@@ -189,12 +189,11 @@ func TestGivingUpARestoreLeavesNoRunBehind(t *testing.T) {
 	for name, where := range map[string]func(*Config){"in memory": func(*Config) {}, "in a directory": inDir(t)} {
 		t.Run(name, func(t *testing.T) {
 			w, id := newKept(t, nil, where)
-			var before bytes.Buffer
-			require.NoError(t, w.s.Snapshot(t.Context(), &before))
+			before := w.saved()
 			run, release := w.held(id)
 			ctx, giveUp := context.WithCancel(t.Context())
 			ended := make(chan error)
-			go func() { ended <- w.s.Restore(ctx, bytes.NewReader(before.Bytes())) }()
+			go func() { ended <- w.s.Restore(ctx, bytes.NewReader(before)) }()
 			w.untilHeld()
 			giveUp()
 			require.ErrorIs(t, <-ended, context.Canceled)

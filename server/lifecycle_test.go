@@ -253,11 +253,7 @@ func TestSkippedAndResumedRuns(t *testing.T) {
 	w.s.lifecycle.Ended(t.Context(), y, run)
 	w.settle()
 	require.Equal(t, []string{"triggered", "started", "completed ok", "success"}, l.events())
-	w.change(func(tx *store.Tx) error {
-		kept, err := tx.SyncRun(1, run.ID)
-		require.Equal(t, time.Hour, w.s.Clock().Now().Sub(kept.StartedAt).Round(time.Second))
-		return err
-	})
+	require.Equal(t, time.Hour, w.s.Clock().Now().Sub(w.keptRun(run.ID).StartedAt).Round(time.Second))
 }
 
 // TestEndThatWasNotTold: the process ended between the end of a run and its
@@ -279,11 +275,7 @@ func TestEndThatWasNotTold(t *testing.T) {
 		w.settle()
 	}
 	require.Equal(t, []string{"completed emergency", "failed", "alert.raised"}, l.events())
-	w.change(func(tx *store.Tx) error {
-		kept, err := tx.SyncRun(1, working.ID)
-		require.True(t, kept.ToldAt.IsZero())
-		return err
-	})
+	require.True(t, w.keptRun(working.ID).ToldAt.IsZero())
 }
 
 // TestChosenEvents: a webhook gets only its chosen events, and only of its workspace.

@@ -95,8 +95,7 @@ func TestSecretsUnderOtherNames(t *testing.T) {
 	}
 	backup := filepath.Join(open, "backup.db")
 	require.NoError(t, store.Backup(t.Context(), dir, backup))
-	var snapshot bytes.Buffer
-	require.NoError(t, w.s.Snapshot(t.Context(), &snapshot))
+	snapshot := w.saved()
 	header := contentOf(t, backup)
 	for name, path := range map[string]string{
 		"password":              put("smtp.txt", []byte("password-of-mail\n")),
@@ -106,7 +105,7 @@ func TestSecretsUnderOtherNames(t *testing.T) {
 		"an earlier key":        put("earlier.csv", []byte(hex.EncodeToString(bytes.Repeat([]byte{9}, 32))+"\n")),
 		"private key":           put("tls.csv", []byte("-----BEGIN EC PRIVATE KEY-----\nMHcCAQEE\n")),
 		"control token":         put("env2.csv", []byte("A=1\nTOKEN=the control token of this service\n")),
-		"snapshot":              put("world.csv", snapshot.Bytes()),
+		"snapshot":              put("world.csv", snapshot),
 		"backup":                backup,
 		"backup under a name":   put("people2.csv", header),
 	} {

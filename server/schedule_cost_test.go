@@ -75,10 +75,10 @@ func TestCostOfAnEnd(t *testing.T) {
 // counts counts what is stored.
 func (w *world) counts() (all store.Counts) {
 	w.t.Helper()
-	require.NoError(w.t, w.s.store.View(w.t.Context(), func(tx *store.Tx) (err error) {
+	w.view(func(tx *store.Tx) (err error) {
 		all, err = tx.Counts()
 		return err
-	}))
+	})
 	return all
 }
 
@@ -170,13 +170,9 @@ func TestOrderOfOneMoment(t *testing.T) {
 	daily := w.kept(scheduledAt(map[string]any{"frequency": "daily", "hour": 9})).id("data.id")
 	w.advance(2 * time.Hour)
 	var order []int64
-	w.view(func(tx *store.Tx) error {
-		for id := int64(1); id <= 3; id++ {
-			run := must(store.SyncRuns.Any(tx, id))(t)
-			order = append(order, run.SyncID)
-		}
-		return nil
-	})
+	for id := range int64(3) {
+		order = append(order, w.keptRun(id+1).SyncID)
+	}
 	require.Equal(t, []int64{hourly, daily, hourly}, order, "the daily one waited since 7:30, the hourly one since 8:00")
 }
 
@@ -202,6 +198,16 @@ func at(t *testing.T, text string) time.Time {
 func (w *world) view(read func(*store.Tx) error) {
 	w.t.Helper()
 	require.NoError(w.t, w.s.store.View(w.t.Context(), read))
+}
+
+// keptRun is a run as it is stored.
+func (w *world) keptRun(id int64) (run *store.SyncRun) {
+	w.t.Helper()
+	w.view(func(tx *store.Tx) (err error) {
+		run, err = store.SyncRuns.Any(tx, id)
+		return err
+	})
+	return run
 }
 
 // TestSchedulesAfterARestoreThatFails: they fall due as if there had been no try.

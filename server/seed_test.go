@@ -174,9 +174,7 @@ func TestASeedHasNoTokenThatIsNotThere(t *testing.T) {
 	text := string(w.control("GET", "/seed", nil).want(http.StatusOK).text)
 	require.Equal(t, 1, strings.Count(text, `auth_token: "replace-me"`), text)
 	require.Contains(t, text, "database: SHOP")
-	require.NotContains(t, text, "destination-word")
-	require.NotContains(t, text, "source-word")
-	require.NotContains(t, text, "header-secret")
+	lacks(t, text, "destination-word", "source-word", "header-secret")
 	newWorld(t).control("POST", "/seed", text).want(http.StatusCreated)
 }
 

@@ -53,9 +53,7 @@ func (w *world) eventually(is func() bool) {
 func TestSettleWaitsForAPacedRun(t *testing.T) {
 	t.Parallel()
 	w, id := pacedWorld(t, 8)
-	run := w.trigger(id)
-	w.control("POST", "/settle", nil).want(200)
-	require.Equal(t, "completed", w.status(run))
+	w.oneRun(id).ended("completed")
 }
 
 // TestSettleWaitsForAnotherAttempt: the destination fails once, and the run comes back
@@ -64,9 +62,7 @@ func TestSettleWaitsForAnotherAttempt(t *testing.T) {
 	t.Parallel()
 	w, id := newKept(t, nil)
 	must(w.sim.ArmFault(destsim.Fault{Kind: "http_status", Status: 503, When: destsim.Trigger{Method: rpc.MethodSyncBatch, Times: 1}}))(t)
-	run := w.trigger(id)
-	w.control("POST", "/settle", nil).want(200)
-	require.Equal(t, "completed", w.status(run))
+	w.oneRun(id).ended("completed")
 }
 
 // TestAClockThatStandsStillIsQuiet: a run that waits for its speed keeps no one

@@ -34,7 +34,7 @@ func populate(t testing.TB, change ...func(*Config)) populated {
 	}}}).want(201).id("data.id")
 	w.newSync()
 	p.record("ada@example.com")
-	p.execute("CREATE TABLE EXTRA (A TEXT)", 200)
+	p.executes(p.warehouse, "CREATE TABLE EXTRA (A TEXT)")
 	w.do("POST", "/invitations", w.pat, map[string]any{"email": "bob@example.com", "role": "member"}).want(200)
 	w.control("POST", "/clock", `{"freeze":true}`).want(200)
 	w.control("POST", "/clock", `{"set":"2030-01-01T00:00:00Z"}`).want(200)
@@ -43,11 +43,6 @@ func populate(t testing.TB, change ...func(*Config)) populated {
 
 func (p populated) record(email string) {
 	write(p.t, p.world, p.crm, "Contact", fmt.Sprintf(`{"Email":%q,"LastName":"x"}`, email))
-}
-
-func (p populated) execute(sql string, code int) {
-	p.t.Helper()
-	p.control("POST", fmt.Sprintf("/sources/%d/execute", p.warehouse), map[string]any{"sql": sql}).want(code)
 }
 
 // look is everything that a snapshot must bring back.
@@ -68,7 +63,7 @@ func (p populated) snapshot() []byte {
 func (p populated) change() {
 	p.t.Helper()
 	p.record("eve@example.com")
-	p.execute("DROP TABLE EXTRA", 200)
+	p.executes(p.warehouse, "DROP TABLE EXTRA")
 	p.do("POST", "/workspaces", p.pat, map[string]any{"name": "Afterwards"}).want(201)
 	p.do("POST", "/destinations", p.key, map[string]any{"service_connection": emulatedConnection}).want(201)
 	p.control("POST", "/clock", `{"advance":"48h"}`).want(200)
@@ -104,7 +99,7 @@ func TestRestoreBringsTheWorldBack(t *testing.T) {
 			require.NotEqual(t, before, p.look())
 			p.control("POST", "/restore", kept).want(200)
 			same(t, before, p.look())
-			p.execute("INSERT INTO EXTRA VALUES ('there again')", 200)
+			p.executes(p.warehouse, "INSERT INTO EXTRA VALUES ('there again')")
 			require.Empty(t, p.control("GET", "/faults", nil).want(200).at("faults"))
 			// Ids go on as they would have then.
 			again := p.do("POST", "/workspaces", p.pat, map[string]any{"name": "Afterwards"}).want(201).id("data.id")
@@ -185,6 +180,14 @@ func TestRestoreChangesNothingOnError(t *testing.T) {
 			same(t, before, p.look())
 		})
 	}
+}
+
+// saved is the state of a service.
+func (w *world) saved() []byte {
+	w.t.Helper()
+	var state bytes.Buffer
+	require.NoError(w.t, w.s.Snapshot(w.t.Context(), &state))
+	return state.Bytes()
 }
 
 // nothing demands that no file in a folder has such a name.
@@ -280,9 +283,7 @@ func TestChangedSnapshot(t *testing.T) {
 func TestSnapshotSealsSecrets(t *testing.T) {
 	p := populate(t)
 	text := p.snapshot()
-	for _, secret := range []string{"client-secret-value", "warehouse-secret", "destination-token", "header-secret", p.pat, p.key} {
-		require.NotContains(t, string(text), secret)
-	}
+	lacks(t, string(text), "client-secret-value", "warehouse-secret", "destination-token", "header-secret", p.pat, p.key)
 	var meta archive.Meta
 	head := tar.NewReader(bytes.NewReader(text))
 	must(head.Next())(t)

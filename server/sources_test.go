@@ -59,6 +59,12 @@ func (w *world) newEmulated(password string) *answer {
 	return w.sourceOf("snowflake", map[string]any{"account": "xy12345", "warehouse": "LOADING", "database": "SHOP", "user": "reader", "password": password})
 }
 
+// executes runs statements in an emulated warehouse, through the control API.
+func (w *world) executes(source int64, sql string) {
+	w.t.Helper()
+	w.control("POST", fmt.Sprintf("/sources/%d/execute", source), map[string]any{"sql": sql}).want(200)
+}
+
 func (w *world) newTopicSource() int64 {
 	w.t.Helper()
 	return w.sourceOf("topic_log", map[string]any{}).id("data.id")

@@ -3,7 +3,6 @@ package server
 import (
 	"fmt"
 	"net/url"
-	"sync"
 	"testing"
 	"time"
 
@@ -72,10 +71,7 @@ func TestRecordsOfARunWithout(t *testing.T) {
 // works, whatever it is looked for by, and the pages and the total go without it. A
 // run that ends without the answer lists it as rejected.
 func TestRecordsOnTheirWay(t *testing.T) {
-	hold := newBlocking(1)
-	h := newHostile(t, time.Minute, "sync_batch", hold.answer)
-	release := sync.OnceFunc(func() { close(hold.release) })
-	t.Cleanup(release)
+	h, hold, release := newHeldBatches(t, 1)
 	h.rows(3000) // three batches of 1,000, so that it is the same which of them passes
 	id := h.kept(nil).id("data.id")
 	h.armed.Store(true)
@@ -123,10 +119,7 @@ func TestRecordsOnTheirWay(t *testing.T) {
 // TestRecordsWithoutAnswer: a run that ended before the answer came lists what it had
 // sent as rejected.
 func TestRecordsWithoutAnswer(t *testing.T) {
-	hold := newBlocking(0)
-	h := newHostile(t, time.Minute, "sync_batch", hold.answer, func(c *Config) { c.grace = time.Millisecond })
-	release := sync.OnceFunc(func() { close(hold.release) })
-	t.Cleanup(release)
+	h, hold, _ := newHeldBatches(t, 0, func(c *Config) { c.grace = time.Millisecond })
 	id := h.kept(nil).id("data.id")
 	h.armed.Store(true)
 	run := h.trigger(id)

@@ -29,34 +29,23 @@ var vanishes = []string{"organization", "workspace", "user", "destination", "sou
 // vanish deletes it, with what is in it.
 func (v *vanishing) vanish(tx *store.Tx, what string) error {
 	id := v.ids[what]
-	switch what {
-	case "organization":
-		return tx.DeleteOrganization(v.organization)
-	case "workspace":
-		return store.Workspaces.Delete(tx, v.organization, v.workspace)
-	case "user":
-		return store.Users.Delete(tx, v.organization, v.user)
-	case "destination":
-		return store.Destinations.Delete(tx, v.workspace, id)
-	case "source":
-		return errors.Join(v.vanish(tx, "segment"), v.vanish(tx, "dataset"), v.vanish(tx, "model"), store.Sources.Delete(tx, v.workspace, id))
-	case "stream":
-		return errors.Join(v.vanish(tx, "topic"), store.Sources.Delete(tx, v.workspace, id))
-	case "dataset":
-		return store.Datasets.Delete(tx, v.workspace, id)
-	case "model":
-		return store.Models.Delete(tx, v.ids["source"], id)
-	case "segment":
-		return store.Segments.Delete(tx, v.ids["source"], id)
-	case "topic":
-		return store.Topics.Delete(tx, v.ids["stream"], id)
-	case "sync":
-		return store.Syncs.Delete(tx, v.workspace, id)
-	case "webhook":
-		return store.Webhooks.Delete(tx, v.workspace, id)
-	default:
-		return store.Invitations.Delete(tx, v.organization, id)
-	}
+	return map[string]func() error{
+		"organization": func() error { return tx.DeleteOrganization(v.organization) },
+		"workspace":    func() error { return store.Workspaces.Delete(tx, v.organization, v.workspace) },
+		"user":         func() error { return store.Users.Delete(tx, v.organization, v.user) },
+		"destination":  func() error { return store.Destinations.Delete(tx, v.workspace, id) },
+		"source": func() error {
+			return errors.Join(v.vanish(tx, "segment"), v.vanish(tx, "dataset"), v.vanish(tx, "model"), store.Sources.Delete(tx, v.workspace, id))
+		},
+		"stream":     func() error { return errors.Join(v.vanish(tx, "topic"), store.Sources.Delete(tx, v.workspace, id)) },
+		"dataset":    func() error { return store.Datasets.Delete(tx, v.workspace, id) },
+		"model":      func() error { return store.Models.Delete(tx, v.ids["source"], id) },
+		"segment":    func() error { return store.Segments.Delete(tx, v.ids["source"], id) },
+		"topic":      func() error { return store.Topics.Delete(tx, v.ids["stream"], id) },
+		"sync":       func() error { return store.Syncs.Delete(tx, v.workspace, id) },
+		"webhook":    func() error { return store.Webhooks.Delete(tx, v.workspace, id) },
+		"invitation": func() error { return store.Invitations.Delete(tx, v.organization, id) },
+	}[what]()
 }
 
 // TestVanish: whatever is deleted while a call is under way, its answer is one that

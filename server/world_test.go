@@ -380,6 +380,22 @@ func writeFile(path string, text []byte) error { return os.WriteFile(path, text,
 // contentOf is what a file holds.
 func contentOf(t testing.TB, file string) []byte { t.Helper(); return must(os.ReadFile(file))(t) }
 
+// holds demands that all parts are in a text or in a list.
+func holds[T any](t testing.TB, in any, parts ...T) {
+	t.Helper()
+	for _, part := range parts {
+		require.Contains(t, in, part)
+	}
+}
+
+// lacks demands that no part is in a text.
+func lacks(t testing.TB, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		require.NotContains(t, text, part)
+	}
+}
+
 // must is the value of a call that may not fail: must(os.Stat(file))(t).
 func must[T any](value T, err error) func(testing.TB) T {
 	return func(t testing.TB) T {
