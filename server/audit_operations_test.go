@@ -287,8 +287,7 @@ func TestAuditOfHooks(t *testing.T) {
 	}
 	answer, status = `{"records":[{"identifier":"ada@example.com","count":2,"fields":{"email":"ada@example.com","last_name":"Ada"}}],"complete":true}`, http.StatusOK
 	a := w.control("POST", "/audit", ask).want(http.StatusOK)
-	require.Equal(t, "duplicate", a.at("findings.0.kind"))
-	require.EqualValues(t, 2, a.id("totals.lost"))
+	a.is("findings.0.kind", "duplicate", "totals.lost", 2)
 	ask["limit"] = 1
 	a = w.control("POST", "/audit", ask).want(http.StatusOK)
 	require.Len(t, a.at("findings"), 1)

@@ -135,8 +135,7 @@ func TestInvitationsAreMade(t *testing.T) {
 		fmt.Sprintf("/workspaces/%d/invitations", workspace): {"emails": []any{"other@example.com"}, "role": "viewer"},
 	} {
 		made := w.do("POST", path, token, body).want(200)
-		require.Equal(t, "success", made.at("status"))
-		require.Equal(t, body["role"], made.at("data.role"))
+		made.is("status", "success", "data.role", body["role"])
 		require.Equal(t, second, made.id("data.created_by_id"))
 	}
 }

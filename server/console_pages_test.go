@@ -225,8 +225,8 @@ func TestConsoleTellsNoSecret(t *testing.T) {
 	w.advance(time.Minute)
 	pages := v.crawl(consoleAt+"/", consoleAt+"/requests", consoleAt+"/calls", consoleAt+"/faults", consoleAt+"/mailbox", consoleAt+"/webhooks", consoleAt+"/clock", consoleAt+"/world", consoleAt+"/send")
 	require.Greater(t, len(pages), 40)
-	for _, page := range pages {
-		lacks(t, page.Body.String(), secrets...)
+	for path, page := range pages {
+		lacks(t, path+"\n"+page.Body.String(), secrets...)
 	}
 }
 

@@ -267,8 +267,8 @@ func TestConsoleShowsTokensOnce(t *testing.T) {
 	w.do("GET", "/syncs", key, nil).want(200)
 	pat := secret.FindStringSubmatch(v.send("/users/2/token").want(200).Body.String())[1]
 	w.do("GET", "/users", pat, nil).want(200)
-	for _, page := range v.crawl(consoleAt+"/", consoleAt+"/requests") {
-		lacks(t, page.Body.String(), tokens[0][1], tokens[1][1], key, pat, w.pat, w.key)
+	for path, page := range v.crawl(consoleAt+"/", consoleAt+"/requests") {
+		lacks(t, path+"\n"+page.Body.String(), tokens[0][1], tokens[1][1], key, pat, w.pat, w.key)
 	}
 	v.send("/workspaces/99/key").want(404).has("there is no workspace 99")
 	v.send("/organizations", "email", "<b>no address").want(400).has("must be an e-mail address", "&lt;b&gt;no address")

@@ -173,13 +173,10 @@ func TestNewOrganization(t *testing.T) {
 	a := w.control("POST", "/organizations", map[string]any{
 		"name": "Acme", "email": "ada@example.com", "workspaces": []string{"Main", "Test"},
 	}).want(201)
-	require.Equal(t, "ada@example.com", a.at("email"))
-	require.Equal(t, a.at("workspace_id"), a.at("workspaces.0.id"))
-	require.Equal(t, a.at("workspace_api_key"), a.at("workspaces.0.api_key"))
+	a.is("email", "ada@example.com", "workspaces.0.id", a.at("workspace_id"), "workspaces.0.api_key", a.at("workspace_api_key"))
 	pat := a.at("personal_access_token").(string)
 	listed := w.do("GET", "/workspaces?order=asc", pat, nil).want(200)
-	require.Equal(t, "Main", listed.at("data.0.name"))
-	require.Equal(t, "Test", listed.at("data.1.name"))
+	listed.is("data.0.name", "Main", "data.1.name", "Test")
 	for i := range 2 {
 		key := a.at(fmt.Sprintf("workspaces.%d.api_key", i)).(string)
 		w.do("GET", "/destinations", key, nil).want(200)
@@ -242,14 +239,11 @@ func TestControlClock(t *testing.T) {
 	a := w.control("POST", "/clock", `{"set":"2030-01-01T00:00:00Z"}`).want(200)
 	require.Equal(t, "2030-01-01T00:00:00Z", a.at("now"))
 	a = w.control("POST", "/clock", `{"advance":"24h"}`).want(200)
-	require.Equal(t, "2030-01-02T00:00:00Z", a.at("now"))
-	require.Equal(t, "2030-01-01T00:00:00Z", a.at("ran.from"))
-	require.EqualValues(t, 0, a.id("ran.count"))
+	a.is("now", "2030-01-02T00:00:00Z", "ran.from", "2030-01-01T00:00:00Z", "ran.count", 0)
 	done := w.s.clock.Busy("something at work")
 	a = w.control("GET", "/clock", nil).want(200)
 	done()
-	require.Equal(t, "2030-01-02T00:00:00Z", a.at("now"))
-	require.Equal(t, []any{"something at work"}, a.at("running"))
+	a.is("now", "2030-01-02T00:00:00Z", "running", []any{"something at work"})
 	// What is made now has this time.
 	made := w.do("POST", "/workspaces", w.pat, map[string]any{"name": "Later"}).want(201)
 	require.Equal(t, "2030-01-02T00:00:00.000Z", made.at("data.created_at"))

@@ -116,8 +116,7 @@ func TestCredentialsOfDestinations(t *testing.T) {
 	jwt := map[string]any{"username": "u@example.com", "jwt_signing_key": "-----BEGIN\nk", "domain": "login.salesforce.com", "instance_url": "", "client_id": "", "client_secret": "", "sandbox": "false", "x": 1}
 	a = post("salesforce", jwt).want(http.StatusCreated)
 	require.Equal(t, true, a.at("data.last_test_succeeded"), string(a.text))
-	require.Equal(t, "login.salesforce.com", a.at("data.connection_details.account_id"))
-	require.Equal(t, false, a.at("data.connection_details.sandbox"))
+	a.is("data.connection_details.account_id", "login.salesforce.com", "data.connection_details.sandbox", false)
 	require.Contains(t, a.header.Get("Warning"), "service_connection.credentials.x")
 	delete(jwt, "domain")
 	require.Contains(t, post("salesforce", jwt).want(http.StatusBadRequest).at("message"), "domain")

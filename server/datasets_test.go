@@ -22,8 +22,7 @@ func dataset(source int64, name, query string) map[string]any {
 func TestDataset(t *testing.T) {
 	w, id := newSourced(t)
 	a := w.do("POST", "/datasets", w.key, dataset(id, "Grown-up Customers", "SELECT id, email, age FROM customers WHERE age > 17")).want(201)
-	require.Equal(t, "dataset:grown_up_customers", a.at("data.resource_identifier"))
-	require.Equal(t, "email", a.at("data.columns.1.name"))
+	a.is("data.resource_identifier", "dataset:grown_up_customers", "data.columns.1.name", "email")
 	path := fmt.Sprintf("/datasets/%d", a.id("data.id"))
 	require.Equal(t, a.at("data"), w.do("GET", path, w.key, nil).want(200).at("data"))
 	changed := w.do("PATCH", path, w.key, map[string]any{"name": "Everybody", "query": "SELECT email FROM customers", "description": nil}).want(200)

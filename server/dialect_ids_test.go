@@ -122,8 +122,7 @@ func TestIDsAsTextChangeNothingElse(t *testing.T) {
 	body["mappings"] = mappings
 	id := w.do("POST", "/syncs", w.key, body).want(200).id("data.sync_id")
 	shown := w.do("GET", fmt.Sprintf("/syncs/%d", id), w.key, nil).want(200)
-	require.Equal(t, body["label"], shown.at("data.label"))
-	require.Equal(t, json.Number("12345678901234567890.125"), shown.at("data.mappings.2.from.data.value"))
+	shown.is("data.label", body["label"], "data.mappings.2.from.data.value", json.Number("12345678901234567890.125"))
 	kept := w.control("GET", "/journal/requests?operation=createSync", nil).want(200)
 	require.Equal(t, fmt.Sprint(w.dest), kept.at("entries.0.request.destination_attributes.connection_id"))
 

@@ -211,8 +211,7 @@ func TestEngineOfAnyType(t *testing.T) {
 			"credentials": map[string]any{"account": "a", "warehouse": "w", "database": "d", "user": "u", "password": "p"},
 		})).want(201)
 		require.Empty(t, has.header.Get("Warning"))
-		require.Equal(t, "advanced", has.at("data.sync_engine"))
-		require.Equal(t, false, has.at("data.read_only_connection"))
+		has.is("data.sync_engine", "advanced", "data.read_only_connection", false)
 		if !live {
 			return
 		}

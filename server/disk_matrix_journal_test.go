@@ -78,8 +78,7 @@ func appendsBeside(t *testing.T, format string, newest bool, harm diskHarm, refu
 	require.Equal(t, "completed", appends("Second").at("data.status"))
 	earlier := [2][]byte{}
 	for i, slot := range slots {
-		text := contentOf(t, slot)
-		earlier[i] = text
+		earlier[i] = contentOf(t, slot)
 	}
 	for _, name := range []string{"Third", "Fourth"} {
 		require.Equal(t, "completed", appends(name).at("data.status"))
@@ -102,8 +101,7 @@ func appendsBeside(t *testing.T, format string, newest bool, harm diskHarm, refu
 		require.NotEqual(t, "completed", ended.at("data.status"), string(ended.text))
 		require.Contains(t, string(ended.text), "the journal "+filepath.Base(slots[slot])+" of records."+format+" is damaged")
 		require.Contains(t, string(ended.text), "then remove the journal")
-		after := contentOf(t, file)
-		require.Equal(t, string(before), string(after))
+		require.Equal(t, string(before), string(contentOf(t, file)))
 		require.NoError(t, os.Remove(slots[slot]))
 		ended = w.oneRun(id)
 	}

@@ -114,8 +114,7 @@ func storeCells() (cells []diskCellOfService) {
 		cells = append(cells, diskCellOfService{"destkit.db-sum", harm.name, "start, mirror", "recovered: SQLite is asked instead; nothing lost", func(t *testing.T) {
 			w := newDiskWorld(t, "mirror")
 			w.stop()
-			text := contentOf(t, w.path("destkit.db-sum"))
-			w.put("destkit.db-sum", harm.does(text, nil))
+			w.put("destkit.db-sum", harm.does(contentOf(t, w.path("destkit.db-sum")), nil))
 			w.starts()
 		}})
 	}
@@ -213,8 +212,7 @@ func logCells() (cells []diskCellOfService) {
 				w.kill()
 				kept := filepath.Join(t.TempDir(), "kept")
 				copyTree(t, w.dir, kept)
-				text := contentOf(t, w.path("destkit.db-wal"))
-				w.put("destkit.db-wal", harm.does(text, nil))
+				w.put("destkit.db-wal", harm.does(contentOf(t, w.path("destkit.db-wal")), nil))
 				err := w.start()
 				require.ErrorContains(t, err, harm.says)
 				require.ErrorContains(t, err, w.dir)

@@ -229,8 +229,7 @@ func TestIgnoredKeys(t *testing.T) {
 	}}}).id("data.id")
 	object := "data.source_attributes.object."
 	shown := w.do("GET", fmt.Sprintf("/syncs/%d", id), w.key, nil).want(200)
-	require.Equal(t, "People", shown.at(object+"name"))
-	require.Equal(t, "SELECT email, name FROM customers", shown.at(object+"query"))
+	shown.is(object+"name", "People", object+"query", "SELECT email, name FROM customers")
 	require.NotContains(t, fmt.Sprint(shown.at(object+"created_at"), shown.at(object+"updated_at")), "2020")
 	require.EqualValues(t, 1, w.runs(id).id("data.records_updated"))
 

@@ -173,8 +173,7 @@ func TestEnginesKeepStateInTheService(t *testing.T) {
 	o.connection["sync_engine"], o.connection["warehouse_writeback_retention_in_days"] = api.EngineAdvanced, 14
 	id := w.syncFrom(o, nil)
 	shown := w.do("GET", "/sources", w.key, nil).want(200)
-	require.Equal(t, api.EngineAdvanced, shown.at("data.0.sync_engine"))
-	require.EqualValues(t, 14, shown.id("data.0.warehouse_writeback_retention_in_days"))
+	shown.is("data.0.sync_engine", api.EngineAdvanced, "data.0.warehouse_writeback_retention_in_days", 14)
 	o.put(customers(0, 3, ""))
 	require.Equal(t, [7]int64{3, 3, 0, 0, 3, 3, 0}, w.runs(id).counts())
 	meta := must(w.s.ledger.Sync(id).Meta())(t)

@@ -103,8 +103,7 @@ func TestDialects(t *testing.T) {
 	live := newWorld(t, func(c *Config) { c.Dialect = DialectLive })
 	path := fmt.Sprintf("/syncs/%d", live.newSync())
 	a := live.do("PATCH", path, live.key, map[string]any{"paused": true}).want(200)
-	require.Equal(t, true, a.at("data.paused"))
-	require.Equal(t, "Ready", a.at("data.status"))
+	a.is("data.paused", true, "data.status", "Ready")
 	types := live.do("GET", "/source_types", live.key, nil).want(200)
 	require.IsType(t, []any{}, types.at("data.0.configuration_fields.fields.0.rules"))
 	key := live.do("GET", fmt.Sprintf("/workspaces/%d/api_key", live.do("GET", "/workspaces", live.pat, nil).id("data.0.id")), live.pat, nil).want(200)
@@ -148,9 +147,7 @@ func TestProblemsOfTheWholeBody(t *testing.T) {
 	} {
 		for _, call := range []struct{ method, path, token string }{{"POST", "/destinations", w.key}, {"POST", "/workspaces", w.pat}} {
 			a := w.do(call.method, call.path, call.token, body).want(400)
-			require.Equal(t, "body", a.at("errors.0.field"))
-			require.Equal(t, want, a.at("errors.0.message"))
-			require.Equal(t, "body: "+want, a.at("message"))
+			a.is("errors.0.field", "body", "errors.0.message", want, "message", "body: "+want)
 		}
 	}
 }

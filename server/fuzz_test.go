@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -84,9 +85,7 @@ func destructive(op *openapi.Operation) bool {
 // fuzzWorld makes one of everything and gives the ids by the names of the
 // path's parameters.
 func fuzzWorld(w *world) map[string]string {
-	number := func(a *answer, path string) string {
-		return a.at(path).(interface{ String() string }).String()
-	}
+	number := func(a *answer, path string) string { return fmt.Sprint(a.id(path)) }
 	w.newSync()
 	shown := w.do("GET", "/syncs", w.key, nil).want(200)
 	source := shown.id("data.0.source_attributes.connection_id")

@@ -117,8 +117,7 @@ func TestSnapshotDuringAnAdvance(t *testing.T) {
 	<-taken
 	runs := w.do("GET", fmt.Sprintf("/syncs/%d/sync_runs?order=asc", id), w.key, nil).want(200)
 	require.GreaterOrEqual(t, len(runs.at("data").([]any)), 2)
-	require.EqualValues(t, 300, runs.id("data.0.records_updated"))
-	require.EqualValues(t, 0, runs.id("data.1.records_updated"))
+	runs.is("data.0.records_updated", 300, "data.1.records_updated", 0)
 
 	w.changeSource(`UPDATE customers SET name = 'Later'`)
 	restored := w.during(3, func() { w.control("POST", "/restore", snapshot).want(200) })

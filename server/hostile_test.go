@@ -140,8 +140,7 @@ func TestLiveIgnoresKeysInOtherLetters(t *testing.T) {
 	body["mappings"].([]any)[0].(map[string]any)["FROM"] = map[string]any{"type": "column", "data": "name"}
 	id := w.do("POST", "/syncs", w.key, body).want(200).id("data.sync_id")
 	stored := w.do("GET", fmt.Sprintf("/syncs/%d", id), w.key, nil).want(200)
-	require.Equal(t, "upsert", stored.at("data.operation"))
-	require.Equal(t, "email", stored.at("data.mappings.0.from.data"))
+	stored.is("data.operation", "upsert", "data.mappings.0.from.data", "email")
 	w.do("POST", fmt.Sprintf("/syncs/%d/trigger", id), w.key, `{"FORCE_FULL_SYNC":"yes"}`).want(200)
 }
 

@@ -236,15 +236,13 @@ func TestMailRetries(t *testing.T) {
 
 	w.mail("gone@example.com", "two", "")
 	shown = w.mailbox()
-	require.Equal(t, "failed", shown.at("mails.0.delivery"))
-	require.Nil(t, shown.at("mails.0.next_attempt_at"))
+	shown.is("mails.0.delivery", "failed", "mails.0.next_attempt_at", nil)
 
 	p.refuses(later, later, later, later, later, later)
 	w.mail("ada@example.com", "three", "")
 	w.advance(24 * time.Hour)
 	shown = w.mailbox()
-	require.Equal(t, "failed", shown.at("mails.0.delivery"))
-	require.EqualValues(t, 6, shown.id("mails.0.attempts"))
+	shown.is("mails.0.delivery", "failed", "mails.0.attempts", 6)
 	require.Empty(t, p.take())
 }
 
@@ -362,7 +360,6 @@ func TestMailboxWithoutServer(t *testing.T) {
 	w := frozen(t)
 	w.run(w.newSync(), "broken")
 	shown := w.mailbox()
-	require.Equal(t, "", shown.at("mails.0.delivery"))
-	require.Equal(t, lifecycle.DefaultSender, shown.at("mails.0.from"))
+	shown.is("mails.0.delivery", "", "mails.0.from", lifecycle.DefaultSender)
 	require.Empty(t, w.advance(24*time.Hour))
 }

@@ -43,8 +43,7 @@ func TestNoSecretAnywhere(t *testing.T) {
 	files := 0
 	require.NoError(t, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.Type().IsRegular() {
-			text := contentOf(t, path)
-			haystack.Write(text)
+			haystack.Write(contentOf(t, path))
 			files++
 		}
 		return err

@@ -13,8 +13,7 @@ import (
 )
 
 func exampleSeed(t testing.TB) string {
-	text := contentOf(t, "testdata/seed.yaml")
-	return string(text)
+	return string(contentOf(t, "testdata/seed.yaml"))
 }
 
 // TestSeed: the example of the documentation makes everything in it.
@@ -25,8 +24,7 @@ func TestSeed(t *testing.T) {
 	key, pat := a.at(workspace+"api_key").(string), a.at("organizations.0.personal_access_token").(string)
 
 	contacts := w.do("GET", fmt.Sprintf("/syncs/%d", a.id(workspace+"syncs.Contacts")), key, nil).want(200)
-	require.Equal(t, a.at(workspace+"datasets.Everybody"), contacts.at("data.source_attributes.object.id"))
-	require.EqualValues(t, 6, contacts.id("data.mode.triggers.schedule.hour"))
+	contacts.is("data.source_attributes.object.id", a.at(workspace+"datasets.Everybody"), "data.mode.triggers.schedule.hour", 6)
 	leads := w.do("GET", fmt.Sprintf("/syncs/%d", a.id(workspace+"syncs.Leads")), key, nil).want(200)
 	require.Equal(t, "LEADS", leads.at("data.source_attributes.object.table_name"))
 	require.Equal(t, a.at(workspace+"syncs.Contacts"), leads.at("data.mode.triggers.sync_sequence.sync_id"))
@@ -225,6 +223,15 @@ func people(w *world) string {
 	return seen + fmt.Sprint(w.do("GET", "/workspaces/2/api_key", w.pat, nil).code)
 }
 
+// heldSeed sends a seed, which is then held at its first call to the destination.
+func (w *world) heldSeed(seed string) (answered <-chan *answer, release func()) {
+	reached, release := w.hold()
+	came := make(chan *answer)
+	go func() { came <- w.control("POST", "/seed", seed) }()
+	<-reached
+	return came, release
+}
+
 // TestFailedSeedTakesBackItsOwn: what others have written while a seed was made stays;
 // what the seed has made or changed goes.
 func TestFailedSeedTakesBackItsOwn(t *testing.T) {
@@ -237,10 +244,7 @@ func TestFailedSeedTakesBackItsOwn(t *testing.T) {
 	require.Contains(t, refused.at("message"), "organizations[0].invitations[1] (second@example.com)")
 	same(t, before, people(w))
 
-	reached, release := w.hold()
-	answered := make(chan *answer)
-	go func() { answered <- w.control("POST", "/seed", seed) }()
-	<-reached
+	answered, release := w.heldSeed(seed)
 	w.do("POST", "/invitations", w.pat, map[string]any{"email": "meanwhile@example.com", "role": "member"}).want(200)
 	source := w.sourceOf("topic_log", map[string]any{})
 	release()
@@ -254,10 +258,7 @@ func TestFailedSeedTakesBackItsOwn(t *testing.T) {
 func TestFailedSeedThatIsUsed(t *testing.T) {
 	w := newWorld(t)
 	seed := failing(w)
-	reached, release := w.hold()
-	answered := make(chan *answer)
-	go func() { answered <- w.control("POST", "/seed", seed) }()
-	<-reached
+	answered, release := w.heldSeed(seed)
 	warehouse := w.do("GET", "/sources", w.key, nil).want(200)
 	id := int64(0)
 	for i := range 2 {

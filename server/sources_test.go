@@ -146,9 +146,7 @@ func TestSourceTestFails(t *testing.T) {
 
 	// An update tests again, and finds the tables.
 	a = w.do("PATCH", path, w.key, connection(map[string]any{"credentials": map[string]any{"path": w.sourceFile()}})).want(200)
-	require.Equal(t, true, a.at("data.last_test_succeeded"))
-	require.Equal(t, "Source sqlite", a.at("data.name"))
-	require.Equal(t, "updated", a.at("status"))
+	a.is("data.last_test_succeeded", true, "data.name", "Source sqlite", "status", "updated")
 	before := w.do("GET", path+"/objects", w.key, nil).want(200).at("data")
 	require.Len(t, before, 1)
 
@@ -165,8 +163,7 @@ func TestSourceUpdateKeepsWhatIsLeftOut(t *testing.T) {
 	id := w.newEmulated("s3cret-of-the-warehouse").id("data.id")
 	path := fmt.Sprintf("/sources/%d", id)
 	a := w.do("PATCH", path, w.key, connection(map[string]any{"credentials": map[string]any{"warehouse": "OTHER"}})).want(200)
-	require.Equal(t, "OTHER", a.at("data.connection_details.warehouse"))
-	require.Equal(t, "xy12345", a.at("data.connection_details.account"))
+	a.is("data.connection_details.warehouse", "OTHER", "data.connection_details.account", "xy12345")
 	require.Equal(t, true, a.at("data.last_test_succeeded"), "the password was kept")
 	require.Equal(t, false, w.do("PATCH", path, w.key, connection(map[string]any{"credentials": map[string]any{"password": "wrong"}})).want(200).at("data.last_test_succeeded"))
 

@@ -31,10 +31,8 @@ func TestRecordsOfARun(t *testing.T) {
 		"ada@example.com": "succeeded", "grace@example.com": "succeeded", "<nil>": "NULL", "twin@example.com": "DUPLICATE",
 	}, status)
 	ada := list("?primary_identifier=ada@example.com")
-	require.EqualValues(t, 1, ada.id("pagination.total_records"))
-	require.Equal(t, "Ada", ada.at("data.0.record_payload.last_name"))
-	require.Equal(t, "upsert", ada.at("data.0.operation"))
-	require.Nil(t, ada.at("data.0.status_message"))
+	ada.is("pagination.total_records", 1, "data.0.record_payload.last_name", "Ada", "data.0.operation", "upsert")
+	ada.is("data.0.status_message", nil)
 	require.NotEmpty(t, ada.at("data.0.batch_completed_at"))
 	require.Len(t, list("?primary_identifier="+url.QueryEscape(`"grace@example.com"`)).at("data"), 1, "as JSON text")
 	require.Len(t, list("?status=invalid").at("data"), 2)
@@ -89,8 +87,7 @@ func TestRecordsOnTheirWay(t *testing.T) {
 	require.EqualValues(t, 1000, total("?status=succeeded"))
 	require.EqualValues(t, 1000, total("?operation=upsert"))
 	last := list("?per_page=100&page=10")
-	require.EqualValues(t, 10, last.id("pagination.last_page"))
-	require.Nil(t, last.at("pagination.next_page"))
+	last.is("pagination.last_page", 10, "pagination.next_page", nil)
 	require.Len(t, last.at("data"), 100)
 	require.Empty(t, list("?per_page=100&page=11").at("data"))
 	sent := map[string]bool{}
@@ -130,8 +127,7 @@ func TestRecordsWithoutAnswer(t *testing.T) {
 	h.control("POST", "/settle", nil).want(200)
 
 	list := h.do("GET", path+"/records?status=rejected", h.key, nil).want(200)
-	require.EqualValues(t, 3, list.id("pagination.total_records"))
-	require.Equal(t, "sent, and not answered", list.at("data.0.status_message"))
+	list.is("pagination.total_records", 3, "data.0.status_message", "sent, and not answered")
 }
 
 // TestAppendOfEqualRows: in a sync without an identifier every row is sent once

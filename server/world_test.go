@@ -272,6 +272,19 @@ func (a *answer) at(path string) any {
 	return v
 }
 
+// is demands values: each after its path, an int for any number.
+func (a *answer) is(pathsAndValues ...any) {
+	a.t.Helper()
+	for i := 0; i < len(pathsAndValues); i += 2 {
+		path, want := pathsAndValues[i].(string), pathsAndValues[i+1]
+		if n, number := want.(int); number {
+			require.EqualValues(a.t, n, a.id(path), path)
+		} else {
+			require.Equal(a.t, want, a.at(path), path)
+		}
+	}
+}
+
 // id is an integer at a path.
 func (a *answer) id(path string) int64 {
 	a.t.Helper()
