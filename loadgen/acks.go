@@ -31,6 +31,7 @@ const mostAcks = 64 << 20
 type acks struct {
 	used   atomic.Int64 // bytes of all connections
 	most   int64
+	salt   uint64        // of the run: another one has other keys verified
 	below  atomic.Uint64 // keys whose hash is below it are chosen; allKeys: all
 	next   atomic.Int64  // bytes at which fewer are chosen again
 	mu     sync.Mutex
@@ -40,9 +41,9 @@ type acks struct {
 
 const allKeys = math.MaxUint64
 
-// newAcks begins to remember a share of the keys, from 0 to 1.
-func newAcks(share float64) *acks {
-	a := &acks{most: mostAcks}
+// newAcks begins to remember a share of the keys, from 0 to 1, which the seed chooses.
+func newAcks(share float64, seed uint64) *acks {
+	a := &acks{most: mostAcks, salt: seed * 0x9e3779b97f4a7c15}
 	a.below.Store(threshold(share))
 	a.next.Store(a.most)
 	return a
@@ -81,21 +82,21 @@ func (a *acks) halve(used int64) {
 	}
 }
 
-// chosen reports whether a key is verified. It depends on nothing but the number, so
-// that all connections choose the same keys.
-func chosen(key int64, below uint64) bool {
+// chosen reports whether a key is verified. It depends on nothing but the number and the
+// seed, so that all connections choose the same keys.
+func (a *acks) chosen(key int64, below uint64) bool {
 	if below == allKeys {
 		return true
 	}
-	h := uint64(key) + 0x9e3779b97f4a7c15
+	h := uint64(key) + 0x9e3779b97f4a7c15 ^ a.salt
 	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
 	h = (h ^ h>>27) * 0x94d049bb133111eb
 	return h^h>>31 < below
 }
 
-func (a *ack) chosen(below uint64) bool {
-	for i := range int64(a.count) {
-		if chosen(a.key+i, below) {
+func (a *acks) anyChosen(of *ack, below uint64) bool {
+	for i := range int64(of.count) {
+		if a.chosen(of.key+i, below) {
 			return true
 		}
 	}
@@ -111,7 +112,7 @@ func (w *worker) acknowledge(t *task, b *records.Batch, start, end int64, failed
 	}
 	before := cap(w.acks)
 	w.runs(t, b, failed, func(a ack) {
-		if below != allKeys && !a.chosen(below) {
+		if below != allKeys && !log.anyChosen(&a, below) {
 			return
 		}
 		a.start, a.end, a.task = start, end, w.stock.number
@@ -166,7 +167,7 @@ func (w *worker) runs(t *task, b *records.Batch, failed bool, take func(ack)) {
 func (w *worker) forget(below uint64) {
 	w.kept = below
 	before := cap(w.acks)
-	kept := slices.DeleteFunc(w.acks, func(a ack) bool { return !a.chosen(below) })
+	kept := slices.DeleteFunc(w.acks, func(a ack) bool { return !w.e.acks.anyChosen(&a, below) })
 	w.acks = append(make([]ack, 0, len(kept)+len(kept)/4), kept...)
 	w.e.acks.used.Add(int64(cap(w.acks)-before) * ackBytes)
 }

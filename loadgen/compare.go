@@ -16,6 +16,9 @@ type Difference struct {
 	After  float64 `json:"after"`
 	// Change is the share by which After is more than Before; 0 where Before is 0.
 	Change float64 `json:"change"`
+	// Tolerance is the share by which it may change: as given, or more where two equal loads
+	// differ by as much.
+	Tolerance float64 `json:"tolerance"`
 	// Worse and Better say that the change is beyond the tolerance, and which way.
 	Worse  bool `json:"worse"`
 	Better bool `json:"better"`
@@ -73,8 +76,10 @@ func (c *Comparison) NotComparable() []string {
 	return reasons
 }
 
-// Compare puts two results side by side. tolerance is the share by which a figure
-// may change without being called worse or better, such as 0.05.
+// Compare puts two results side by side. tolerance is the share by which a figure may
+// change at least without being called worse or better, such as 0.05. Rates, the mean, p50
+// and p90 may change by up to mostSpread, and p99 by any share, where their series show that
+// equal loads would. The maximum and p99.9 are of so few requests that they only inform.
 func Compare(before, after *Result, tolerance float64) *Comparison {
 	c := &Comparison{Differences: []Difference{}, tolerance: tolerance}
 	apart := func(what string, a, b any) {
@@ -105,11 +110,13 @@ func Compare(before, after *Result, tolerance float64) *Comparison {
 		}
 	}
 
-	c.add(load, +1, "requests per second", "", before.RequestsPerSecond, after.RequestsPerSecond)
+	steady := func(figure func(Point) float64) float64 { return min(spread(before, after, figure), mostSpread) }
+	c.add(load, +1, "requests per second", "", before.RequestsPerSecond, after.RequestsPerSecond, steady(func(p Point) float64 { return p.RequestsPerSecond }))
 	lost := "requests failed"
 	if before.Service == nil || after.Service == nil {
 		lost = "records lost"
-		c.add(load, +1, "records per second", "", before.RecordsPerSecond, after.RecordsPerSecond)
+		c.add(load, +1, "records acknowledged per second", "", before.AcknowledgedPerSecond, after.AcknowledgedPerSecond, steady(func(p Point) float64 { return p.AcknowledgedPerSecond }))
+		c.add(load, 0, "records sent per second", "", before.RecordsPerSecond, after.RecordsPerSecond)
 	}
 	c.add("", -1, lost, "%", 100*before.LostShare(), 100*after.LostShare())
 	c.add(load, -1, "errors", "", float64(before.Errors), float64(after.Errors))
@@ -125,14 +132,44 @@ func Compare(before, after *Result, tolerance float64) *Comparison {
 	for _, t := range []struct {
 		name          string
 		before, after Times
-	}{{"latency", before.Latency, after.Latency}, {"service time", before.ServiceTime, after.ServiceTime}} {
-		for _, p := range []string{"mean", "p50", "p90", "p99", "p99.9", "max"} {
-			c.add(times, -1, t.name+" "+p, "ms", latencies[p](t.before), latencies[p](t.after))
+		p50, p90, p99 func(Point) float64
+	}{
+		{"latency", before.Latency, after.Latency, func(p Point) float64 { return p.P50 }, func(p Point) float64 { return p.P90 }, func(p Point) float64 { return p.P99 }},
+		{"service time", before.ServiceTime, after.ServiceTime, func(p Point) float64 { return p.ServiceP50 }, func(p Point) float64 { return p.ServiceP50 }, func(p Point) float64 { return p.ServiceP99 }},
+	} {
+		figure := func(p string, good int, tolerance float64) {
+			c.add(times, good, t.name+" "+p, "ms", latencies[p](t.before), latencies[p](t.after), tolerance)
 		}
+		figure("mean", -1, steady(t.p50))
+		figure("p50", -1, steady(t.p50))
+		figure("p90", -1, max(steady(t.p90), leastTail))
+		figure("p99", -1, max(spread(before, after, t.p99), 2*leastTail))
+		figure("p99.9", 0, 0)
+		figure("max", 0, 0)
 	}
 	c.addService(times, before.Service, after.Service)
 	c.add("", 0, "processors used by the generator", "", before.Generator.OwnCPUs, after.Generator.OwnCPUs)
 	return c
+}
+
+const (
+	// mostSpread is what a rate, the mean, p50 and p90 may change by at most: a regression of
+	// 20 % is seen, however unsteady the runs were.
+	mostSpread = 0.15
+	// leastTail is what p90 may change by at least, and twice as much p99: machines differ by
+	// it from one minute to the next.
+	leastTail = 0.08
+)
+
+// WorseText names what is worse, by how much, and what would have been tolerated.
+func (c *Comparison) WorseText() string {
+	var list []string
+	for _, d := range c.Differences {
+		if d.Worse {
+			list = append(list, fmt.Sprintf("%s %s (tolerated: %.1f %%)", d.Name, d.ChangeText(), 100*d.Tolerance))
+		}
+	}
+	return strings.Join(list, ", ")
 }
 
 // scenarioText is the scenario of a load on a service.
@@ -168,15 +205,16 @@ func (c *Comparison) addService(reason string, before, after *ServiceFigures) {
 }
 
 // add compares one figure, unless there is a reason why it is not comparable; good is
-// +1 where more is better, -1 where less is.
-func (c *Comparison) add(reason string, good int, name, unit string, before, after float64) {
-	d := Difference{Name: name, Unit: unit, Before: before, After: after, NotComparable: reason}
+// +1 where more is better, -1 where less is, and 0 where it only informs. The largest
+// tolerance counts.
+func (c *Comparison) add(reason string, good int, name, unit string, before, after float64, tolerances ...float64) {
+	d := Difference{Name: name, Unit: unit, Before: before, After: after, NotComparable: reason, Tolerance: slices.Max(append(tolerances, c.tolerance))}
 	if before != 0 {
 		d.Change = after/before - 1
 	}
 	// From nothing to something has no share, and is a change all the same.
-	more := d.Change > c.tolerance || before == 0 && after > 0
-	less := d.Change < -c.tolerance
+	more := d.Change > d.Tolerance || before == 0 && after > 0
+	less := d.Change < -d.Tolerance
 	if reason == "" {
 		d.Worse = good > 0 && less || good < 0 && more
 		d.Better = good > 0 && more || good < 0 && less

@@ -121,6 +121,20 @@ func TestLimitsThatChangeAreFollowedAndTold(t *testing.T) {
 	require.EqualValues(t, 200, r.Series[0].Asked)
 }
 
+// TestAsDeclaredRestsAsAServiceDoes: a throttled reply with Retry-After stops all that is sent.
+func TestAsDeclaredRestsAsAServiceDoes(t *testing.T) {
+	url := simulator(t, destsim.Config{})
+	arm(t, url, `{"kind":"throttle","retry_after":"seconds","seconds":1,"when":{"method":"sync_batch","first":1}}`)
+	o := against(url)
+	o.Closed, o.AsDeclared, o.Count = false, true, 400
+	r, err := Run(context.Background(), o)
+	require.NoError(t, err)
+	require.Equal(t, map[string]int64{"throttled": 1}, r.ErrorsByKind)
+	require.EqualValues(t, 1, r.Declared.Rests.Times)
+	require.InDelta(t, 1, r.Declared.Rests.Seconds, 0.01)
+	require.GreaterOrEqual(t, r.Seconds, 1.0)
+}
+
 // TestTheSpeedIsAskedAgain: a changed get_sync_speed is followed and reported.
 func TestTheSpeedIsAskedAgain(t *testing.T) {
 	sim, err := destsim.New(destsim.Config{Speed: rpc.Speed{MaximumBatchSize: 10, MaximumParallelBatches: 4, MaximumRecordsPerSecond: 1000}})
@@ -195,7 +209,7 @@ func TestTheSpeedIsAskedAgain(t *testing.T) {
 	require.False(t, second.maySend())
 
 	// Verified loads keep their batches, and say so.
-	s := &session{o: o, e: &engine{acks: newAcks(1), plan: &plan{size: 10}}}
+	s := &session{o: o, e: &engine{acks: newAcks(1, 1), plan: &plan{size: 10}}}
 	require.Contains(t, s.followSize(5), "keep their batches")
 	require.Empty(t, s.followSize(10))
 }

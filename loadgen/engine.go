@@ -45,6 +45,8 @@ type engine struct {
 		changes []LimitChange
 		speed   rpc.Speed // as get_sync_speed said it last
 		speeds  []SpeedChange
+		rest    time.Time // until then nothing is sent: Retry-After
+		rests   Rests
 	}
 	resized  atomic.Pointer[plan] // since get_sync_speed reports another size; nil: plan
 	parallel atomic.Int64         // connections that may send; 0: all
@@ -151,6 +153,43 @@ func (e *engine) limited(limit int64) {
 		p.Limit(allowed)
 	}
 }
+
+// rest sends nothing for as long as a throttled reply asks for, as a service does: of 429
+// also without Retry-After.
+func (e *engine) rest(rep wire.Reply) {
+	d, ok := rep.RetryIn(time.Now())
+	if !ok && rep.Status == http.StatusTooManyRequests {
+		d, ok = unaskedRest, true
+	}
+	p := e.pacer
+	if !ok || d <= 0 || p == nil {
+		return
+	}
+	e.limits.Lock()
+	defer e.limits.Unlock()
+	from, until := time.Now(), time.Now().Add(d)
+	if !until.After(e.limits.rest) {
+		return
+	}
+	if from.Before(e.limits.rest) {
+		from = e.limits.rest
+	} else {
+		e.limits.rests.Times++
+	}
+	e.limits.rests.Seconds += until.Sub(from).Seconds()
+	e.limits.rest = until
+	p.Pause()
+	time.AfterFunc(d, func() {
+		e.limits.Lock()
+		defer e.limits.Unlock()
+		if !time.Now().Before(e.limits.rest) && (e.control == nil || !e.control.Paused()) {
+			p.Resume()
+		}
+	})
+}
+
+// unaskedRest follows a 429 that does not say for how long.
+const unaskedRest = time.Second
 
 // mostChanges bounds how many limits are reported.
 const mostChanges = 1000

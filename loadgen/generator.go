@@ -10,9 +10,9 @@ import (
 	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
-// generator reports whether the generator was the limit and not the target. It is,
-// where a free connection was not used on time, where it had no processor left,
-// or no descriptor or port.
+// generator reports whether the generator was the limit and not the target. It is, where
+// a free connection was not used on time or it had no processor left, and the result shows
+// it: a rate that was missed, or lateShare of the latency; and without descriptors or ports.
 func (m *measure) generator() Generator {
 	wall := max(float64(m.ended-m.began), float64(m.stopped-m.began)) / 1e9
 	g := Generator{
@@ -29,14 +29,17 @@ func (m *measure) generator() Generator {
 		g.Limited = true
 		g.Reasons = append(g.Reasons, fmt.Sprintf(format, args...))
 	}
-	if m.requests >= 100 && m.late*100 > m.requests {
+	late := float64(m.lateBy) > lateShare*m.latency.Mean()*float64(m.latency.TotalCount())
+	missed := m.missed()
+	if late || missed && m.late*100 > m.requests {
 		add("%d of %s %s sent more than 1 ms late although a connection was free", m.late, quantity.Count(m.requests, "request"), quantity.Verb(m.late, "was", "were"))
 	}
 	cpus := float64(g.CPUs)
 	switch {
+	case m.asked != nil && !late && !missed: // full processors have changed nothing
 	case g.OwnCPUs > 0.9*cpus:
 		add("the generator kept %.1f of %s busy", g.OwnCPUs, quantity.Count(g.CPUs, "processor"))
-	case g.MachineCPUs > 0.95*cpus:
+	case g.MachineCPUs > 0.95*cpus && g.OwnCPUs > cpus/4:
 		add("%s of this machine %s busy, %.1f of %s with the generator: target and generator share %[4]s, or others do", allOf(g.CPUs, "processor"), quantity.Verb(g.CPUs, "was", "were"), g.OwnCPUs, quantity.Verb(g.CPUs, "it", "them"))
 	}
 	kinds := map[string]int64{}
@@ -50,6 +53,22 @@ func (m *measure) generator() Generator {
 		add("%s this machine had no local port left", quantity.Count(n, "time"))
 	}
 	return g
+}
+
+// lateShare is the share of all latency from which on it changes a percentile.
+const lateShare = 0.05
+
+// missed reports whether fewer requests have ended than were asked for.
+func (m *measure) missed() bool {
+	if m.asked == nil {
+		return false
+	}
+	const looks = 100
+	asked := 0.0
+	for i := range int64(looks) {
+		asked += m.asked((m.stopped-m.began)*(2*i+1)/(2*looks)) / looks
+	}
+	return float64(m.inside.requests) < reachedShare*asked*m.seconds()-float64(m.active)-1
 }
 
 // processorTimes is the time that processors have worked: for this process, and for

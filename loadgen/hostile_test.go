@@ -117,6 +117,12 @@ func TestHostileTargets(t *testing.T) {
 			return err == nil
 		}},
 		{"throttles", wire.KindThrottled, "429", func(conn net.Conn, _ string, _ []string) bool { return say(conn, "429 Too Many", "") }},
+		{"throttles in an envelope", wire.KindThrottled, "HTTP status 429, Retry-After \"\": error -32000: slow", func(conn net.Conn, id string, _ []string) bool {
+			return say(conn, "429 Too Many", `{"jsonrpc":"2.0","id":"`+id+`","error":{"code":-32000,"message":"slow"}}`)
+		}},
+		{"is away in an envelope", wire.KindThrottled, "HTTP status 503, Retry-After \"\": error -32000: away", func(conn net.Conn, id string, _ []string) bool {
+			return say(conn, "503 Service Unavailable", `{"jsonrpc":"2.0","id":"`+id+`","error":{"code":-32000,"message":"away"}}`)
+		}},
 		{"an error with a status", wire.KindRPC, "error -32000: down", func(conn net.Conn, id string, _ []string) bool {
 			return say(conn, "500 Oops", `{"jsonrpc":"2.0","id":"`+id+`","error":{"code":-32000,"message":"down"}}`)
 		}},

@@ -19,7 +19,7 @@ type measure struct {
 	records, good    int64
 	inside           struct{ requests, records, good int64 } // ended before stopped
 	connects         int64
-	late             int64 // sent late though a connection was free
+	late, lateBy     int64 // sent late though a connection was free, and by how much in all
 	queued           int64 // sent late since none was
 	latency, service *histogram.Histogram
 	tallies          map[string]*tally
@@ -46,6 +46,8 @@ type Point struct {
 	At                float64 `json:"at_seconds"`
 	RequestsPerSecond float64 `json:"requests_per_second"`
 	RecordsPerSecond  float64 `json:"records_per_second"`
+	// AcknowledgedPerSecond counts the records with success alone.
+	AcknowledgedPerSecond float64 `json:"acknowledged_per_second"`
 	// Asked is the rate of requests that was asked for; 0 in a closed loop.
 	Asked    float64 `json:"asked_requests_per_second,omitempty"`
 	Errors   int64   `json:"errors"`
@@ -64,7 +66,7 @@ type Point struct {
 type bucket struct {
 	index             int64
 	requests, records int64
-	errors            int64
+	good, errors      int64
 	latency, service  *histogram.Histogram
 }
 
@@ -147,6 +149,7 @@ func (m *measure) add(s *sample) {
 	if s.start-s.intended > lateness {
 		if s.waited {
 			m.late++
+			m.lateBy += s.start - s.intended
 		} else {
 			m.queued++
 		}
@@ -160,6 +163,7 @@ func (m *measure) add(s *sample) {
 	b := m.bucketAt(s.end)
 	b.requests++
 	b.records += int64(s.records)
+	b.good += int64(s.good)
 	if !s.untimed {
 		histogram.Record(b.latency, latency)
 		histogram.Record(b.service, service)
@@ -183,7 +187,7 @@ func (m *measure) bucketAt(ns int64) *bucket {
 		b, m.free = m.free[n-1], m.free[:n-1]
 		b.latency.Reset()
 		b.service.Reset()
-		b.requests, b.records, b.errors = 0, 0, 0
+		b.requests, b.records, b.good, b.errors = 0, 0, 0, 0
 	} else {
 		b = &bucket{latency: histogram.New(), service: histogram.New()}
 	}
@@ -214,11 +218,12 @@ func (m *measure) settle(before int64) {
 func (b *bucket) point(p *Point, width int64) {
 	p.RequestsPerSecond = float64(b.requests) * 1e9 / float64(width)
 	p.RecordsPerSecond = float64(b.records) * 1e9 / float64(width)
+	p.AcknowledgedPerSecond = float64(b.good) * 1e9 / float64(width)
 	p.Errors = b.errors
-	at := func(q float64) float64 { return histogram.Milliseconds(b.latency.ValueAtQuantile(q)) }
+	at := func(q float64) float64 { return histogram.Milliseconds(histogram.At(b.latency, q)) }
 	p.P50, p.P90, p.P95, p.P99 = at(50), at(90), at(95), at(99)
 	p.Max = histogram.Milliseconds(b.latency.Max())
-	p.ServiceP50, p.ServiceP99 = histogram.Milliseconds(b.service.ValueAtQuantile(50)), histogram.Milliseconds(b.service.ValueAtQuantile(99))
+	p.ServiceP50, p.ServiceP99 = histogram.Milliseconds(histogram.At(b.service, 50)), histogram.Milliseconds(histogram.At(b.service, 99))
 }
 
 // finish closes the series. The last interval is as long as it was.

@@ -86,6 +86,7 @@ func seconds64(s float64) time.Duration { return time.Duration(s * float64(time.
 func (r *Result) add(o *Result) {
 	r.RequestsPerSecond += o.RequestsPerSecond
 	r.RecordsPerSecond += o.RecordsPerSecond
+	r.AcknowledgedPerSecond += o.AcknowledgedPerSecond
 	r.Requests += o.Requests
 	r.Records += o.Records
 	r.Acknowledged += o.Acknowledged
@@ -155,6 +156,7 @@ func mergeSeries(results []*Result, from time.Time) []Point {
 			q := &points[index]
 			q.RequestsPerSecond += p.RequestsPerSecond * share
 			q.RecordsPerSecond += p.RecordsPerSecond * share
+			q.AcknowledgedPerSecond += p.AcknowledgedPerSecond * share
 			q.Asked += p.Asked * share
 			q.Errors += p.Errors
 			q.InFlight += p.InFlight

@@ -134,7 +134,8 @@ func (st *standing) limits(m *measure, now int64) []Threshold {
 	r := &Result{
 		Requests: m.requests, Records: m.records, Acknowledged: m.good, FailedRequests: m.failed, Errors: m.errors(),
 		RequestsPerSecond: float64(m.requests) / elapsed.Seconds(), RecordsPerSecond: float64(m.records) / elapsed.Seconds(),
-		Latency: times(m.latency), ServiceTime: times(m.service),
+		AcknowledgedPerSecond: float64(m.good) / elapsed.Seconds(),
+		Latency:               times(m.latency), ServiceTime: times(m.service),
 		Load: LoadInfo{Rate: meanRate(st.ph.stages, st.ph.burst, elapsed)},
 	}
 	st.checks = slices.Clone(st.wanted) // those before may be on a page

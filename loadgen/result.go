@@ -25,11 +25,13 @@ type Result struct {
 	Load   LoadInfo   `json:"load"`
 
 	// Rates count what ended within Seconds; Requests and Records all that was
-	// sent then.
-	RequestsPerSecond float64 `json:"requests_per_second"`
-	RecordsPerSecond  float64 `json:"records_per_second"`
-	Requests          int64   `json:"requests"`
-	Records           int64   `json:"records"`
+	// sent then. AcknowledgedPerSecond is the throughput: the records that the
+	// target took. RecordsPerSecond counts refused ones as well.
+	RequestsPerSecond     float64 `json:"requests_per_second"`
+	RecordsPerSecond      float64 `json:"records_per_second"`
+	AcknowledgedPerSecond float64 `json:"acknowledged_per_second"`
+	Requests              int64   `json:"requests"`
+	Records               int64   `json:"records"`
 	// Acknowledged records have one result with success true.
 	Acknowledged   int64 `json:"records_acknowledged"`
 	FailedRequests int64 `json:"requests_failed"`
@@ -163,9 +165,17 @@ type DeclaredInfo struct {
 	Changes []LimitChange `json:"changes,omitempty"`
 	// SpeedChanges are what get_sync_speed said later, as declared only.
 	SpeedChanges []SpeedChange `json:"speed_changes,omitempty"`
+	// Rests are the pauses that throttled replies asked for, as declared only.
+	Rests *Rests `json:"rests,omitempty"`
 	// Kept reports whether the target kept its own word, as declared only: no errors, and
 	// all that was due was sent and answered. Nil where all was sent too soon to say.
 	Kept *bool `json:"kept,omitempty"`
+}
+
+// Rests are the times without requests that Retry-After has asked for.
+type Rests struct {
+	Times   int64   `json:"times"`
+	Seconds float64 `json:"seconds"`
 }
 
 // LimitChange is a limit that a reply stated, in requests per second, and from when on
@@ -208,7 +218,7 @@ func times(h *histogram.Histogram) Times {
 	if h.TotalCount() == 0 {
 		return Times{}
 	}
-	at := func(q float64) float64 { return histogram.Milliseconds(h.ValueAtQuantile(q)) }
+	at := func(q float64) float64 { return histogram.Milliseconds(histogram.At(h, q)) }
 	return Times{
 		Min: histogram.Milliseconds(h.Min()), Mean: histogram.Milliseconds(int64(h.Mean())), P50: at(50), P75: at(75), P90: at(90), P95: at(95),
 		P99: at(99), P999: at(99.9), P9999: at(99.99), Max: histogram.Milliseconds(h.Max()),
@@ -220,6 +230,7 @@ func (r *Result) take(m *measure) error {
 	s := m.seconds()
 	r.Seconds, r.Ended = s, m.reason.String()
 	r.RequestsPerSecond, r.RecordsPerSecond = float64(m.inside.requests)/s, float64(m.inside.records)/s
+	r.AcknowledgedPerSecond = float64(m.inside.good) / s
 	r.Requests, r.Records, r.Acknowledged, r.FailedRequests = m.requests, m.records, m.good, m.failed
 	r.Errors, r.ErrorsByKind, r.ErrorMessages = m.errors(), map[string]int64{}, []ErrorMessage{}
 	for _, t := range m.sortedTallies() {

@@ -29,6 +29,15 @@ func (r *Result) Remarks() (list []string) {
 	return list
 }
 
+// MayDoBetter reports whether a target may take more than was measured: the generator was
+// a limit, and the target refused nothing.
+func (r *Result) MayDoBetter() bool { return r.Generator.Limited && r.LostShare() <= 0.001 }
+
+// RateMissed reports whether an open loop has completed less than 99 % of its rate.
+func (r *Result) RateMissed() bool {
+	return r.Load.Mode == "open" && r.Ended == stopTime.String() && r.RequestsPerSecond < reachedShare*r.Load.Rate
+}
+
 // unansweredKinds are the errors of requests that got no complete reply.
 var unansweredKinds = []string{
 	wire.KindDescriptors, wire.KindPorts, wire.KindDNS, wire.KindRefused, wire.KindConnect, wire.KindTLS, wire.KindTimeout,

@@ -117,6 +117,9 @@ func (s *session) comment(m *measure, ph phase) {
 	if s.e.follow {
 		s.e.limits.Lock()
 		r.Declared.Changes, r.Declared.SpeedChanges = s.e.limits.changes, s.e.limits.speeds
+		if rests := s.e.limits.rests; rests.Times > 0 {
+			r.Declared.Rests = &rests
+		}
 		s.e.limits.Unlock()
 		if r.Errors == 0 && m.reason != stopTime && lasted < shortestWord {
 			s.remark("it ended after %s: too soon to say whether the declared speed is kept", time.Duration(r.Seconds*float64(time.Second)).Round(time.Millisecond))

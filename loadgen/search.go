@@ -14,8 +14,9 @@ import (
 // batch size and the number of connections that give most records per second,
 // then by doubling, bisecting and confirming the rate. The zero value works.
 type Search struct {
-	// Goals must hold; ParseGoals makes them. Without any, at most 0.1 % of the
-	// records may fail. In any case the rate must be reached.
+	// Goals must hold; ParseGoals makes them. Unless one is about errors, at most 0.1 %
+	// of the records may fail. In any case 99 % of the rate must be completed within the
+	// try, and latency must not rise through it.
 	Goals []Threshold
 	// Probe, Step and Confirm are how long one try lasts; 700 ms, 3 s and 10 s
 	// when 0.
@@ -42,10 +43,15 @@ type SearchResult struct {
 	// more only wait for each other.
 	Knee          int     `json:"knee_connections"`
 	ClosedMaximum float64 `json:"closed_loop_requests_per_second"`
-	// Suggested are numbers for get_sync_speed, Margin below what was found.
-	Suggested SuggestedSpeed `json:"suggested"`
-	Margin    float64        `json:"margin"`
-	Steps     []SearchStep   `json:"steps"`
+	// Suggested are numbers for get_sync_speed, Margin below what was found; nil where
+	// nothing was.
+	Suggested *SuggestedSpeed `json:"suggested,omitempty"`
+	// Alike are further batch sizes with at least 95 % of the records per second.
+	Alike  []int        `json:"alike_batch_sizes,omitempty"`
+	Margin float64      `json:"margin"`
+	Steps  []SearchStep `json:"steps"`
+
+	taken float64 // acknowledged requests per second, of a closed loop that was refused too much
 }
 
 // SuggestedSpeed is a result of get_sync_speed.
@@ -66,6 +72,10 @@ type SearchStep struct {
 	Errors      int64   `json:"errors"`
 	Held        bool    `json:"held"`
 	Why         string  `json:"why,omitempty"` // it did not
+
+	refused bool    // the goal that it broke is about errors
+	taken   float64 // requests per second, counted by their acknowledged records
+	busy    float64 // mean number of connections that waited for a reply
 }
 
 func (s Search) withDefaults() (Search, error) {
@@ -80,8 +90,8 @@ func (s Search) withDefaults() (Search, error) {
 	if s.Probe < 0 || s.Step < 0 || s.Confirm < 0 || !(s.Precision > 0 && s.Precision < 0.5) || !(s.Margin > 0 && s.Margin < 1) {
 		return s, wire.Usagef("a search wants times above 0, a precision below 0.5 and a margin below 1")
 	}
-	if len(s.Goals) == 0 {
-		s.Goals = []Threshold{{Text: "errors=0.1%", Metric: "errors", Op: ">", Value: 0.001, Share: true}}
+	if !slices.ContainsFunc(s.Goals, func(g Threshold) bool { return g.Metric == "errors" }) {
+		s.Goals = append(slices.Clip(s.Goals), Threshold{Text: "errors=0.1%", Metric: "errors", Op: ">", Value: 0.001, Share: true})
 	}
 	return s, nil
 }
@@ -126,59 +136,74 @@ func (s Search) find(t trial, batch, mostBatch, connections int) (*SearchResult,
 }
 
 // shape looks for the batch size and the connections with most records per
-// second.
+// second. It ends at the first number of connections that breaks the error limit.
 func (s Search) shape(t trial, r *SearchResult, mostBatch int) error {
 	best := map[int]float64{} // requests per second by connections
-	try := func(batch, connections int) (float64, error) {
-		step, err := t.closed(batch, connections, s.Probe)
+	top := 0.0
+	for c := map[bool]int{true: r.Connections, false: 1}[s.FixedConnections]; ; c = min(2*c, ServiceParallel) {
+		step, err := t.closed(r.BatchSize, c, s.Probe)
 		r.Steps = append(r.Steps, step)
-		return step.Reached, err
-	}
-	if s.FixedConnections {
-		rate, err := try(r.BatchSize, r.Connections)
-		best[r.Connections] = rate
 		if err != nil {
 			return err
 		}
-	} else {
-		top := 0.0
-		for c := 1; c <= ServiceParallel; c = min(2*c, max(c+1, ServiceParallel)) {
-			rate, err := try(r.BatchSize, c)
-			if err != nil {
-				return err
-			}
-			best[c] = rate
-			// Twice as many connections without any gain, twice: more will not help.
-			if rate < 1.05*top && c >= 4 && best[c/2] < 1.05*best[c/4] {
-				break
-			}
-			top = max(top, rate)
-			if c == ServiceParallel {
-				break
-			}
+		if step.refused {
+			r.taken = max(r.taken, step.taken)
+			break
 		}
+		best[c] = step.Reached
+		// Twice as many connections without any gain, twice: more will not help.
+		if s.FixedConnections || c == ServiceParallel || step.Reached < 1.05*top && c >= 4 && best[c/2] < 1.05*best[c/4] {
+			break
+		}
+		top = max(top, step.Reached)
 	}
 	r.knee(best)
-	if s.FixedBatch {
+	if s.FixedBatch || len(best) == 0 {
 		return nil
 	}
-	records := r.ClosedMaximum * float64(r.BatchSize)
-	for _, batch := range batchSizes(r.BatchSize, mostBatch) {
-		rate, err := try(batch, r.Connections)
+	return s.batches(t, r, mostBatch)
+}
+
+// batches looks for the size that brings most records per second.
+func (s Search) batches(t trial, r *SearchResult, most int) error {
+	type tried struct {
+		batch         int
+		rate, records float64
+	}
+	list := []tried{{r.BatchSize, r.ClosedMaximum, r.ClosedMaximum * float64(r.BatchSize)}}
+	for _, batch := range batchSizes(r.BatchSize, most) {
+		step, err := t.closed(batch, r.Connections, s.Probe)
+		r.Steps = append(r.Steps, step)
 		if err != nil {
 			return err
 		}
-		// A smaller batch that gives as much is better: less is lost with it.
-		if got := rate * float64(batch); got > 1.05*records || batch < r.BatchSize && got > 0.98*records {
-			r.BatchSize, r.ClosedMaximum, records = batch, rate, max(got, records)
+		if !step.refused {
+			list = append(list, tried{batch, step.Reached, step.Reached * float64(batch)})
 		}
 	}
+	first := slices.MaxFunc(list, func(a, b tried) int { return cmp.Compare(a.records, b.records) })
+	r.BatchSize, r.ClosedMaximum = first.batch, first.rate
+	for _, other := range list {
+		if other.batch != first.batch && other.records >= alike*first.records {
+			r.Alike = append(r.Alike, other.batch)
+		}
+	}
+	slices.Sort(r.Alike)
 	return nil
 }
 
+// alike is the share of the most records per second from which on a batch size counts as
+// equally fast: short tries differ by as much.
+const alike = 0.95
+
 // knee finds the fewest connections with 95 % of the most requests, and chooses those
-// with which the rate is looked for: the fewest with nearly all of them.
+// with which the rate is looked for: the fewest with nearly all of them. Where even one
+// connection is refused too much, the knee follows from the confirmed rate.
 func (r *SearchResult) knee(best map[int]float64) {
+	if len(best) == 0 {
+		r.Knee = 0
+		return
+	}
 	for _, rate := range best {
 		r.ClosedMaximum = max(r.ClosedMaximum, rate)
 	}
@@ -242,7 +267,7 @@ func (r *SearchResult) holds(t trial, rate float64, d time.Duration, kind string
 
 // double doubles the rate until it does not hold, or halves it until it does.
 func (s Search) double(t trial, r *SearchResult) (low, high float64, err error) {
-	rate := max(r.ClosedMaximum/4, 1)
+	rate := max(r.ClosedMaximum/4, r.taken/4, 1)
 	for range 30 {
 		held, err := r.holds(t, rate, min(s.Step, 2*s.Probe), "double")
 		if err != nil {
@@ -281,13 +306,17 @@ func (s Search) confirm(t trial, r *SearchResult, rate float64) error {
 		r.Steps = append(r.Steps, step)
 		r.Rate, r.Confirmed = rate, step.Held
 		if step.Held {
+			r.Knee = cmp.Or(r.Knee, int(math.Ceil(step.busy)))
 			break
 		}
 		// The reached rate is the best guess of the limit, and never quite held.
 		rate = min(rate, max(step.Reached, rate/2)) * (1 - s.Precision)
 	}
+	if r.Rate <= 0 {
+		return nil
+	}
 	r.RecordsPerSecond = r.Rate * float64(r.BatchSize)
-	r.Suggested = SuggestedSpeed{
+	r.Suggested = &SuggestedSpeed{
 		BatchSize: int64(r.BatchSize), Parallel: int64(max(min(r.Knee, ServiceParallel), 1)),
 		RecordsPerSecond: max(int64(r.RecordsPerSecond*(1-s.Margin)), 1),
 	}

@@ -3,6 +3,7 @@ package loadgen
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -37,31 +38,63 @@ func (p *prober) try(kind string, rate float64, batch, connections int, d time.D
 	if m.reason != stopTime {
 		return step, fmt.Errorf("search ended: %s", m.reason)
 	}
-	step.Why = p.why(m, rate)
+	if m.records > 0 {
+		step.taken = step.Reached * float64(m.inside.good) / float64(max(m.inside.records, 1))
+	}
+	step.busy = m.service.Mean() * float64(m.service.TotalCount()) / 1e9 / m.seconds()
+	step.Why, step.refused = p.why(m, rate)
 	step.Held = step.Why == ""
 	return step, nil
 }
 
-// why returns the goal that an attempt has missed, "" for none.
-func (p *prober) why(m *measure, rate float64) string {
+// why returns the goal that an attempt has missed, "" for none; refused, where it is about
+// errors.
+func (p *prober) why(m *measure, rate float64) (text string, refused bool) {
 	r := &Result{}
 	r.Load.Rate = rate
 	if err := r.take(m); err != nil {
-		return err.Error()
+		return err.Error(), false
 	}
 	for _, g := range p.goals {
 		if g.Check(r); g.Unmeasured {
-			return g.Text + ", but no request was answered with results"
+			return g.Text + ", but no request was answered with results", true
 		} else if g.Failed {
-			return fmt.Sprintf("%s, but it was %.6g", g.Text, g.Got*map[bool]float64{true: 100, false: 1}[g.Share])
+			return fmt.Sprintf("%s, but it was %.6g", g.Text, g.Got*map[bool]float64{true: 100, false: 1}[g.Share]), g.Metric == "errors"
 		}
 	}
-	// A request may be under way at the end, on every connection.
-	asked := rate*m.seconds() - float64(len(p.s.e.workers))/10
-	if rate > 0 && float64(m.requests) < reachedShare*asked {
-		return fmt.Sprintf("the rate was not reached: %.6g requests/s", r.RequestsPerSecond)
+	if rate == 0 {
+		return "", false
 	}
-	return ""
+	first, last := m.quarters()
+	// What was sent within the latency that the first requests had may end after the try.
+	if due := rate * (m.seconds() - first/1000); float64(m.inside.requests) < reachedShare*due-1 {
+		return fmt.Sprintf("the rate was not reached: %.6g requests/s were completed", r.RequestsPerSecond), false
+	}
+	if last-first > leastRise && (last-first)/1000 > (1-reachedShare)/2*m.seconds()*0.75 {
+		return fmt.Sprintf("the latency rose through the try, p50 from %.3g to %.3g ms: requests queue up", first, last), false
+	}
+	return "", false
+}
+
+// leastRise is how many milliseconds of latency no hiccup explains.
+const leastRise = 5
+
+// quarters are the medians of the latency, in milliseconds, in the first and the last quarter
+// of a measurement, whose middles are three quarters of it apart. A stall that is shorter
+// than half a quarter changes neither.
+func (m *measure) quarters() (first, last float64) {
+	var all []float64
+	for _, p := range m.points {
+		if p.Max > 0 && p.At <= m.seconds()+1e-9 {
+			all = append(all, p.P50)
+		}
+	}
+	quarter := len(all) / 4
+	if quarter == 0 {
+		return 0, 0
+	}
+	median := func(list []float64) float64 { return slices.Sorted(slices.Values(list))[len(list)/2] }
+	return median(all[:quarter]), median(all[len(all)-quarter:])
 }
 
 // resize changes the batches of a run; its keys go on.

@@ -64,11 +64,55 @@ func TestSearchChoosesTheBatchSize(t *testing.T) {
 	found, err := s.find(m, 100, 1000, 64)
 	require.NoError(t, err)
 	require.Equal(t, 1000, found.BatchSize)
-	// Batches cost nothing: the smallest does as well.
+	// Batches cost nothing: all sizes are as fast, and the result names them.
 	m = &madeUp{base: 1e-9, perRecord: 1e-4, parallel: 4, random: rand.New(rand.NewPCG(1, 1))}
 	found, err = s.find(m, 1000, 1000, 64)
 	require.NoError(t, err)
-	require.Equal(t, 100, found.BatchSize)
+	require.ElementsMatch(t, []int{100, 250, 500, 1000}, append(found.Alike, found.BatchSize))
+}
+
+// refusing turns away what is beyond a rate, whatever the number of connections.
+type refusing struct {
+	madeUp
+	most float64
+}
+
+func (l *refusing) closed(batch, connections int, d time.Duration) (SearchStep, error) {
+	step, err := l.madeUp.closed(batch, connections, d)
+	if step.Reached > l.most {
+		step.Held, step.refused, step.taken = false, true, l.most
+	}
+	return step, err
+}
+
+func (l *refusing) rate(rate float64, batch, connections int, _ time.Duration, kind string) (SearchStep, error) {
+	return SearchStep{Kind: kind, Rate: rate, Reached: rate, Held: rate <= l.most, refused: rate > l.most, busy: rate * l.base}, nil
+}
+
+// TestRefusedConnectionsAreNoKnee: a step that breaks the error limit neither counts nor is
+// followed by more connections, and the parallelism follows from the confirmed rate.
+func TestRefusedConnectionsAreNoKnee(t *testing.T) {
+	l := &refusing{madeUp{base: 0.01, parallel: 64, random: rand.New(rand.NewPCG(1, 1))}, 250}
+	s, err := Search{FixedBatch: true}.withDefaults()
+	require.NoError(t, err)
+	found, err := s.find(l, 10, 10, 64)
+	require.NoError(t, err)
+	require.True(t, found.Confirmed)
+	require.InEpsilon(t, 250, found.Rate, 0.03)
+	require.LessOrEqual(t, found.Knee, 2, "four connections are refused")
+	most := 0
+	for _, step := range found.Steps {
+		if step.Kind == "closed" {
+			most = max(most, step.Connections)
+		}
+	}
+	require.Equal(t, 4, most, "the doubling ends at the first that is refused")
+
+	l.most = 50 // one connection sends more
+	found, err = s.find(l, 10, 10, 64)
+	require.NoError(t, err)
+	require.InEpsilon(t, 50, found.Rate, 0.03)
+	require.EqualValues(t, 1, found.Suggested.Parallel)
 }
 
 // broken holds no rate at all.

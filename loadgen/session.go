@@ -77,8 +77,8 @@ func newSession(ctx context.Context, o Options) (_ *session, err error) {
 		if u, err := url.Parse(v.Hook.URL); err == nil && v.Hook.URL != "" {
 			end.SeedURL(u, "$DESTKIT_READBACK_URL")
 		}
-		if e.acks = newAcks(v.Share); v.Share == 0 {
-			e.acks = newAcks(1) // which of them is chosen when all are known
+		if e.acks = newAcks(v.Share, o.Seed); v.Share == 0 {
+			e.acks = newAcks(1, o.Seed) // which of them is chosen when all are known
 		}
 	}
 	s := &session{o: o, e: e}

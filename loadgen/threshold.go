@@ -41,7 +41,8 @@ var latencies = map[string]func(Times) float64{
 var counts = map[string]func(*Result) float64{
 	"errors":          func(r *Result) float64 { return float64(r.Errors) },
 	"rate":            func(r *Result) float64 { return r.RequestsPerSecond },
-	"records-rate":    func(r *Result) float64 { return r.RecordsPerSecond },
+	"records-rate":    func(r *Result) float64 { return r.AcknowledgedPerSecond },
+	"sent-rate":       func(r *Result) float64 { return r.RecordsPerSecond },
 	"requests":        func(r *Result) float64 { return float64(r.Requests) },
 	"records":         func(r *Result) float64 { return float64(r.Records) },
 	"unsent":          func(r *Result) float64 { return float64(r.Generator.Unsent) },
@@ -134,7 +135,7 @@ func ParseGoals(text string) ([]Threshold, error) {
 			return nil, wire.Usagef("the goal %q is not METRIC=VALUE, such as p99=200ms", part)
 		}
 		t := Threshold{Text: strings.TrimSpace(part), Metric: strings.ToLower(strings.TrimSpace(name)), Op: ">"}
-		if t.Metric == "rate" || t.Metric == "records-rate" {
+		if strings.HasSuffix(t.Metric, "rate") {
 			return nil, wire.Usagef("the goal %q: the rate is what is looked for", part)
 		}
 		if err := t.parse(strings.TrimSpace(value)); err != nil {

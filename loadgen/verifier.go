@@ -127,7 +127,7 @@ func (v *verifier) verifyKeys(ctx context.Context, g *keyspace, log *acks, all [
 			a := &all[at]
 			reaches = reaches || a.key+int64(a.count) > high
 			for key := max(a.key, low); key < min(a.key+int64(a.count), high); key++ {
-				if chosen(key, v.below) {
+				if log.chosen(key, v.below) {
 					writes = append(writes, write{a, log.tasks[a.task], key, int(a.row) + int(key-a.key)})
 				}
 			}

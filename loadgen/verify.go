@@ -119,8 +119,25 @@ type Unverified struct {
 // Findings counts what was wrong.
 func (v *Verification) Findings() int64 { return v.Lost + v.Wrong + v.Doubled + v.Undeleted }
 
+// Excluded is the share of lost keys that a sample without one excludes at 95 %: by the
+// rule of three, 3 of n. 0 where all keys were verified, or one was lost.
+func (v *Verification) Excluded() float64 {
+	if v.Lost > 0 || v.Verified == 0 || v.Verified >= v.Keys {
+		return 0
+	}
+	return min(3/float64(v.Verified), 1)
+}
+
 // Text is the verification in one line.
 func (v *Verification) Text() string {
+	text := v.counts()
+	if share := v.Excluded(); share > 0 {
+		text += fmt.Sprintf("; 0 of %s lost: less than %.2g %% of all at 95 %%", quantity.Grouped(v.Verified), 100*share)
+	}
+	return text
+}
+
+func (v *Verification) counts() string {
 	return fmt.Sprintf("%s of %s that were chosen (%.3g %% of %s): %s lost, %s wrong, %s doubled, %s not deleted",
 		quantity.Grouped(v.Verified), quantity.Counted(v.Chosen, "acknowledged key"), 100*v.Share, quantity.Grouped(v.Keys), quantity.Grouped(v.Lost), quantity.Grouped(v.Wrong), quantity.Grouped(v.Doubled), quantity.Grouped(v.Undeleted))
 }

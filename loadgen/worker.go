@@ -240,13 +240,18 @@ func (w *worker) judge(b *records.Batch, rep wire.Reply) (records.Verdict, error
 	if rep.Status == http.StatusOK {
 		return w.check.Check(b, rep.Body)
 	}
-	// The envelope decides, regardless of the status; without one the
-	// status does.
-	if _, rpcErr, err := rpc.DecodeResponse(rep.Body, ""); err == nil && rpcErr != nil {
-		return records.Verdict{}, wire.Newf(wire.KindRPC, "error %d: %s", rpcErr.Code, rpcErr.Message)
+	_, rpcErr, err := rpc.DecodeResponse(rep.Body, "")
+	enveloped := err == nil && rpcErr != nil
+	if w.e.follow && rep.Throttled(enveloped) {
+		w.e.rest(rep)
 	}
-	if rep.Status == http.StatusTooManyRequests {
-		return records.Verdict{}, wire.Newf(wire.KindThrottled, "HTTP status 429, Retry-After %q", rep.Retry)
+	switch {
+	case rep.Throttled(enveloped) && enveloped:
+		return records.Verdict{}, wire.Newf(wire.KindThrottled, "%s: error %d: %s", rep.ThrottleText(), rpcErr.Code, rpcErr.Message)
+	case rep.Throttled(enveloped):
+		return records.Verdict{}, wire.Newf(wire.KindThrottled, "%s", rep.ThrottleText())
+	case enveloped: // it decides, regardless of any other status
+		return records.Verdict{}, wire.Newf(wire.KindRPC, "error %d: %s", rpcErr.Code, rpcErr.Message)
 	}
 	return records.Verdict{}, wire.Newf(wire.KindStatus, "%s", wire.StatusText(rep.Status, rep.Body))
 }

@@ -36,7 +36,20 @@ func ReadResult(path string) (*Result, error) {
 	if r.SchemaVersion == 0 || r.Load.Mode == "" {
 		return nil, fmt.Errorf("read result %s: it is no JSON result of a load", path)
 	}
+	r.fillAcknowledged()
 	return &r, nil
+}
+
+// fillAcknowledged estimates the throughput in results of versions that did not count it.
+func (r *Result) fillAcknowledged() {
+	if r.AcknowledgedPerSecond > 0 {
+		return
+	}
+	share := shareOf(r.Acknowledged, r.Records)
+	r.AcknowledgedPerSecond = r.RecordsPerSecond * share
+	for i := range r.Series {
+		r.Series[i].AcknowledgedPerSecond = r.Series[i].RecordsPerSecond * share
+	}
 }
 
 // WriteCSV writes the series, a line for each interval, with the names of JSON.
@@ -44,13 +57,13 @@ func (r *Result) WriteCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
 	_ = out.Write([]string{ // errors stay until Flush
 		"at_seconds", "requests_per_second", "records_per_second", "errors", "in_flight",
-		"latency_p50", "latency_p95", "latency_p99", "latency_max", "service_p50", "service_p99",
+		"latency_p50", "latency_p95", "latency_p99", "latency_max", "service_p50", "service_p99", "acknowledged_per_second",
 	})
 	number := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 	for _, p := range r.Series {
 		_ = out.Write([]string{
 			number(p.At), number(p.RequestsPerSecond), number(p.RecordsPerSecond), strconv.FormatInt(p.Errors, 10), strconv.Itoa(p.InFlight),
-			number(p.P50), number(p.P95), number(p.P99), number(p.Max), number(p.ServiceP50), number(p.ServiceP99),
+			number(p.P50), number(p.P95), number(p.P99), number(p.Max), number(p.ServiceP50), number(p.ServiceP99), number(p.AcknowledgedPerSecond),
 		})
 	}
 	out.Flush()

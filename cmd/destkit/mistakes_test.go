@@ -190,6 +190,16 @@ var mistakeGroups = []mistakeGroup{
 		{"load {SIM} --write --object contact --fail-if 'p99<1ms'", 2, "give 'p99>1ms'"},
 		{"load {SIM} --write --object contact --fail-if latency", 2, "such as"},
 		{"load {SIM} --write --object contcat", 2, "has no object"},
+		{"load run {SIM} --write --object contact", 2, "write the URL alone"},
+		{"load {SIM} --write --object contact --vus 9", 2, "write --connections N"},
+		{"load {SIM} --write --object contact -c 9", 2, "write --connections 9"},
+		{"load {SIM} --write --object contact -d 3s", 2, "write --duration 30s"},
+		{"load {SIM} --write --object contact --qps 5", 2, "write --rate N"},
+		{"load {SIM} --write --object contact --requests 3", 2, "write --count N"},
+		{"load {SIM} --write --object contact --threshold p99<1s", 2, "write --fail-if 'p99>500ms'"},
+		{"load {SIM} --write --object contact --out json=x", 2, "write --report json=FILE"},
+		{"load {SIM} --write --object contact --insecure", 2, "write --tls-roots FILE"},
+		{"load {SIM} --write --object contact --stages 2s:10", 2, "write 2s@10"},
 	}},
 }
 

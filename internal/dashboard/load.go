@@ -197,7 +197,7 @@ type loadPage struct {
 	Done, Whole     string  // of the plan, in words
 	Share           float64 // of it, 0 to 100
 	Steps           []step
-	Reached, Speed  float64 // in the last interval
+	Reached, Speed  float64 // in the last interval; Speed of acknowledged records
 	CPUText         string
 	Timed           bool
 	Limits          []limit
@@ -220,7 +220,7 @@ func (l *Load) show(*console.Request) (any, error) {
 	l.mu.Unlock()
 	p := loadPage{
 		Moment: m, Began: m.Phase != "", Phase: m.Phase, Tone: "open", Notes: notes, Paused: l.cfg.Control.Paused(), Asked: m.Asked,
-		Reached: m.Latest.RequestsPerSecond, Speed: m.Latest.RecordsPerSecond, Timed: m.Latest.Max > 0,
+		Reached: m.Latest.RequestsPerSecond, Speed: m.Latest.AcknowledgedPerSecond, Timed: m.Latest.Max > 0,
 		CPUText: fmt.Sprintf("%.2f of %d", m.CPUs, runtime.NumCPU()), PerBatch: float64(m.Load.BatchSize),
 	}
 	switch {

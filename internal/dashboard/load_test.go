@@ -22,7 +22,7 @@ func moment(at time.Duration) loadgen.Moment {
 	return loadgen.Moment{
 		Phase: "load", Elapsed: at, Of: time.Minute, Requests: 1500, Records: 15_000, Errors: 7, InFlight: 3, Open: true, Asked: 300, CPUs: 0.25,
 		Latest: loadgen.Point{
-			At: at.Seconds(), RequestsPerSecond: 299, RecordsPerSecond: 2990, Asked: 300, Errors: 7, InFlight: 3,
+			At: at.Seconds(), RequestsPerSecond: 299, RecordsPerSecond: 2997, AcknowledgedPerSecond: 2990, Asked: 300, Errors: 7, InFlight: 3,
 			P50: 1.5, P90: 4.5, P95: 5, P99: 9.5, Max: 12.5, ServiceP50: 1, ServiceP99: 9,
 		},
 		ErrorsByKind: map[string]int64{"timeout": 2, "http_status": 5},

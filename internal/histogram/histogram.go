@@ -29,6 +29,17 @@ func Record(h *Histogram, ns int64) {
 // Milliseconds with three digits after the point.
 func Milliseconds(ns int64) float64 { return math.Round(float64(ns)/1e3) / 1e3 }
 
+// At is the time, in nanoseconds, that the given percentage of all times do not exceed: the
+// upper one where the rank falls between two.
+func At(h *Histogram, percent float64) int64 {
+	n := float64(h.TotalCount())
+	if n == 0 {
+		return 0
+	}
+	rank := math.Ceil(percent/100*n - 1e-9)
+	return h.ValueAtQuantile(100 * rank / n)
+}
+
 // Encode writes a histogram as text.
 func Encode(h *Histogram) (string, error) {
 	text, err := h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)

@@ -138,7 +138,9 @@ func timesOver(bands []band, title string, curves ...curve) plot {
 // logUnit is the axis in the heading of a plot of times.
 const logUnit = "milliseconds, logarithmic"
 
-func recordsRate(p loadgen.Point) float64 { return p.RecordsPerSecond }
+func acknowledged(p loadgen.Point) float64 { return p.AcknowledgedPerSecond }
+
+func sent(p loadgen.Point) float64 { return p.RecordsPerSecond }
 
 // asked is the target rate of a run; without points where it had none.
 func asked(r *loadgen.Result, name, class string) curve {
@@ -148,11 +150,14 @@ func asked(r *loadgen.Result, name, class string) curve {
 	return curveOf(r, name, class, false, func(p loadgen.Point) float64 { return p.Asked * float64(r.Load.BatchSize) })
 }
 
-const whyThroughput = "Of the requests that ended in each interval, also of those that failed."
+const whyThroughput = "Records with success, of the requests that ended in each interval."
 
 func throughputPlot(r *loadgen.Result) plot {
-	p := overTime(silences(r), "Throughput", "records per second", curveOf(r, "records/s", "c1", true, recordsRate))
-	if r.Load.BatchSize == 1 {
+	p := overTime(silences(r), "Throughput", "records per second", curveOf(r, "acknowledged", "c1", true, acknowledged))
+	switch {
+	case r.Acknowledged < r.Records:
+		p.curves = append(p.curves, curveOf(r, "sent", "c3", false, sent))
+	case r.Load.BatchSize == 1:
 		p.unit, p.curves[0].name = "requests per second", "requests/s"
 	}
 	if rate := asked(r, "asked for", "c0"); len(rate.x) > 0 {
@@ -195,7 +200,7 @@ func percentilesOf(text, name, class string) curve {
 	}
 	deepest := 1 - 1/float64(h.TotalCount()+1)
 	for x := 0.0; x <= nineScale(100*deepest); x += 0.02 {
-		c.x, c.y = append(c.x, x), append(c.y, histogram.Milliseconds(h.ValueAtQuantile(100*(1-math.Pow(10, -x)))))
+		c.x, c.y = append(c.x, x), append(c.y, histogram.Milliseconds(histogram.At(h, 100*(1-math.Pow(10, -x)))))
 	}
 	return c
 }

@@ -93,7 +93,7 @@ func figuresAre(figures int) string {
 // comparedTiles are the figures at the top, under the names that a reader has for them.
 func comparedTiles(c *loadgen.Comparison) (list []comparedTile) {
 	for _, tile := range []struct{ name, label string }{
-		{"records per second", "records per second"}, {"requests per second", "requests per second"},
+		{"records acknowledged per second", "records acknowledged per second"}, {"requests per second", "requests per second"},
 		{"latency p50", "latency, half of the requests"}, {"latency p99", "latency, 99 of 100"}, {"errors", "errors"},
 	} {
 		if at := slices.IndexFunc(c.Differences, func(d loadgen.Difference) bool { return d.Name == tile.name }); at >= 0 {
@@ -138,10 +138,10 @@ func comparisonCharts(sides []side) (list []Chart) {
 }
 
 func comparedThroughput(sides []side, stalls []band) Chart {
-	p := overTime(stalls, "Throughput", "records per second")
+	p := overTime(stalls, "Throughput", "acknowledged records per second")
 	var wanted []curve
 	for _, s := range sides {
-		p.curves = append(p.curves, curveOf(s.Result, s.Name, s.Class, s.Name == "after", recordsRate))
+		p.curves = append(p.curves, curveOf(s.Result, s.Name, s.Class, s.Name == "after", acknowledged))
 		if rate := asked(s.Result, "asked for, "+s.Name, s.Class+" dashed"); len(rate.x) > 0 {
 			wanted = append(wanted, rate)
 		}

@@ -133,6 +133,8 @@ func verdictText(r *loadgen.Result) (string, bool) {
 		return fmt.Sprintf("%s requests/s, %s records/s hold %s", quantity.Rate(r.Search.Rate), quantity.Rate(r.Search.RecordsPerSecond), r.Search.Goal), true
 	case r.Search != nil:
 		return "No rate was confirmed", false
+	case r.RateMissed():
+		return fmt.Sprintf("The rate was not reached: %s of %s requests/s", quantity.Rate(r.RequestsPerSecond), quantity.Rate(r.Load.Rate)), false
 	case len(r.Thresholds) > 0 && r.Errors > 0:
 		return "Every limit was kept, with " + quantity.Counted(r.Errors, "error"), true
 	case len(r.Thresholds) > 0:

@@ -92,8 +92,11 @@ func TestVerdictOnThePage(t *testing.T) {
 		"Every limit was kept, with 3 errors":  func(r *loadgen.Result) { r.Thresholds, r.Errors = []loadgen.Threshold{limit}, 3 },
 		"A limit was broken: p99>1s":           func(r *loadgen.Result) { r.Thresholds = []loadgen.Threshold{limit, broken} },
 		"Interrupted after 1 s":                func(r *loadgen.Result) { r.Ended, r.Seconds = "interrupted", 1 },
-		"Nothing was answered":                 func(r *loadgen.Result) { r.Requests = 0 },
-		"No rate was confirmed":                func(r *loadgen.Result) { r.Search = &loadgen.SearchResult{} },
+		"The rate was not reached: 80 of 100 requests/s": func(r *loadgen.Result) {
+			r.Load.Mode, r.Load.Rate, r.RequestsPerSecond, r.Ended = "open", 100, 80, "duration"
+		},
+		"Nothing was answered":  func(r *loadgen.Result) { r.Requests = 0 },
+		"No rate was confirmed": func(r *loadgen.Result) { r.Search = &loadgen.SearchResult{} },
 	} {
 		r := loaded(t, 1, 2)
 		r.Requests, r.Errors = 2, 0

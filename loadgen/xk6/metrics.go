@@ -2,6 +2,7 @@ package xk6
 
 import (
 	"context"
+	"strconv"
 	"time"
 
 	"go.k6.io/k6/lib"
@@ -11,7 +12,7 @@ import (
 )
 
 // destinationMetrics are what thresholds and outputs of k6 know of batches. All
-// have the tags object and operation.
+// have the tags object, operation and, where there was a reply, status (of HTTP).
 type destinationMetrics struct {
 	batches      *metrics.Metric // sent, and answered or failed
 	failed       *metrics.Metric // share of batches that were not acknowledged whole
@@ -50,6 +51,9 @@ func (m *destinationMetrics) push(ctx context.Context, state *lib.State, sent *l
 	now := time.Now()
 	current := state.Tags.GetCurrentValues()
 	tags := current.Tags.With("object", sent.Object).With("operation", sent.Operation)
+	if sent.Status != 0 {
+		tags = tags.With("status", strconv.Itoa(sent.Status))
+	}
 	samples := make([]metrics.Sample, 0, 6+len(sent.Errors))
 	add := func(metric *metrics.Metric, tags *metrics.TagSet, value float64) {
 		samples = append(samples, metrics.Sample{

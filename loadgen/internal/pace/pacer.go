@@ -32,6 +32,7 @@ type Pacer struct {
 	// ring has the intended times of those between.
 	released, taken atomic.Int64
 	ring            [ringSize]atomic.Int64
+	queued          [ringSize]atomic.Bool // of those: they are due since before a connection was free
 	ended           atomic.Bool
 
 	mu   sync.Mutex
@@ -50,6 +51,7 @@ type Pacer struct {
 	looked  int64        // of the last look at due requests
 	shift   int64        // of the schedule, since it started again
 	gap     int64        // between the last two requests that were due
+	full    bool         // a backlog that began when all connections were busy is not made up yet
 	next    atomic.Int64 // before this moment there is nothing to release
 }
 
@@ -90,7 +92,9 @@ func (p *Pacer) Run(stop *atomic.Bool) {
 	for !stop.Load() {
 		now := p.clock.Now() - p.Began
 		p.turn.Lock()
-		p.release(now, p.slack+p.waiting()-(p.released.Load()-p.taken.Load()), p.wake)
+		room := p.slack + p.waiting() - (p.released.Load() - p.taken.Load())
+		p.full = p.full || room <= 0 && p.at <= now
+		p.release(now, room, p.wake)
 		next, gap, over := max(p.at, p.allowed), p.gap, p.over()
 		at := p.at
 		p.turn.Unlock()
@@ -150,6 +154,7 @@ func (p *Pacer) release(now, room int64, wake func()) {
 			break
 		}
 		p.ring[released&(ringSize-1)].Store(p.Began + p.at)
+		p.queued[released&(ringSize-1)].Store(p.full)
 		p.released.Store(released + 1)
 		wake()
 		following := p.following()
@@ -157,6 +162,7 @@ func (p *Pacer) release(now, room int64, wake func()) {
 		p.allowed = max(p.at, p.allowed) + int64(float64(p.gap)/p.catchUp)
 		p.at = following
 	}
+	p.full = p.full && p.at <= now
 	p.next.Store(max(p.at, p.allowed))
 }
 
@@ -306,17 +312,18 @@ func (p *Pacer) end() {
 }
 
 // Take gives the intended time of the next request on the clock; waited means that a
-// connection was free before the request was due. It blocks until there is one, and
-// ok is false when there will be none. wake is the connection's own, with room for
-// one.
+// connection was free before the request was due, and that no backlog is made up which
+// began when all were busy. It blocks until there is one, and ok is false when there will
+// be none. wake is the connection's own, with room for one.
 func (p *Pacer) Take(wake chan struct{}) (intended int64, waited, ok bool) {
 	for {
 		taken := p.taken.Load()
 		if taken < p.released.Load() {
 			// Read before it is taken: the slot is not written again until then.
 			intended = p.ring[taken&(ringSize-1)].Load()
+			queued := p.queued[taken&(ringSize-1)].Load()
 			if p.taken.CompareAndSwap(taken, taken+1) {
-				return intended, waited, true
+				return intended, waited && !queued, true
 			}
 			continue
 		}

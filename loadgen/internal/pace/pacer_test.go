@@ -127,7 +127,7 @@ func TestPacerNeverCatchesUpInABurst(t *testing.T) {
 			time.Sleep(stall) // the target's stall, not the test's patience
 		}
 	}
-	intended, real, _ := paced(t, NewSchedule(constant(rate), Burst{}), 1, 0, 300*time.Millisecond, blocked)
+	intended, real, p := paced(t, NewSchedule(constant(rate), Burst{}), 1, 0, 300*time.Millisecond, blocked)
 	late := 0
 	for i := range intended {
 		if real[i]-intended[i] > int64(stall)/2 {
@@ -135,6 +135,9 @@ func TestPacerNeverCatchesUpInABurst(t *testing.T) {
 		}
 	}
 	require.Greater(t, late, 50, "those who waited must show their wait")
+	for i := 40; i < 20+late; i++ {
+		require.True(t, p.queued[i].Load(), "request %d is held back by the catch-up: it is the target's queue", i)
+	}
 	// From the end of the stall on: in no stretch more than twice the rate.
 	from := 20
 	for i := from; i+40 < len(real); i++ {

@@ -40,11 +40,11 @@ type ListPage struct {
 
 // CheckStatus looks at the status of a reply. Every call here succeeds with 200.
 func CheckStatus(rep wire.Reply) error {
-	switch rep.Status {
-	case http.StatusOK:
+	switch {
+	case rep.Status == http.StatusOK:
 		return nil
-	case http.StatusTooManyRequests:
-		return wire.Newf(wire.KindThrottled, "HTTP status 429, Retry-After %q", rep.Retry)
+	case rep.Throttled(false):
+		return wire.Newf(wire.KindThrottled, "%s", rep.ThrottleText())
 	}
 	var says struct{ Message string }
 	if json.Unmarshal(rep.Body, &says) == nil && says.Message != "" {

@@ -173,7 +173,7 @@ const (
 	KindTooLarge    = "reply_too_large" // … or longer than the bound
 	KindHTTP        = "http"            // not HTTP, or against its rules
 	KindStatus      = "http_status"     // a status other than 200 without an error object
-	KindThrottled   = "throttled"       // 429
+	KindThrottled   = "throttled"       // 429, or 503 with an error object or Retry-After
 	KindJSON        = "json"            // the body is not JSON
 	KindEnvelope    = "envelope"        // no response to this request (spec 7.2.1)
 	KindRPC         = "rpc_error"       // an error object (spec 7.2.2)

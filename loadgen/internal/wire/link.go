@@ -11,6 +11,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -269,6 +272,31 @@ type Request struct {
 	// method it is a POST to the URL of the endpoint.
 	Body           []byte
 	Method, Target string
+}
+
+// Throttled reports whether the target asks for fewer requests: 429, or a 503 that is the
+// answer of an application (enveloped) or says when to come again.
+func (r Reply) Throttled(enveloped bool) bool {
+	return r.Status == http.StatusTooManyRequests || r.Status == http.StatusServiceUnavailable && (enveloped || r.Retry != "")
+}
+
+// ThrottleText names the status and how long to wait.
+func (r Reply) ThrottleText() string {
+	return fmt.Sprintf("HTTP status %d, Retry-After %q", r.Status, r.Retry)
+}
+
+// RetryIn is how long Retry-After asks to wait, in seconds or until a date (RFC 9110), at
+// most a minute, as a service waits; ok is false where it says nothing that can be understood.
+func (r Reply) RetryIn(now time.Time) (d time.Duration, ok bool) {
+	const most = time.Minute
+	text := strings.TrimSpace(r.Retry)
+	if seconds, err := strconv.ParseUint(text, 10, 64); err == nil {
+		return time.Duration(min(seconds, uint64(most/time.Second))) * time.Second, true
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return min(max(at.Sub(now), 0), most), true
+	}
+	return 0, false
 }
 
 // Reply is the answer to one request; body is good until the next call.

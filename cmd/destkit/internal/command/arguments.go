@@ -33,6 +33,8 @@ func Arguments(least, most int, what string) cobra.PositionalArgs {
 		switch {
 		case len(args) < least:
 			return exit.Usagef("missing %s\nusage: %s", what, cmd.UseLine())
+		case most >= 0 && len(args) > most && cmd.Annotations[args[0]] != "":
+			return exit.Usagef("%q is no argument: write %s", args[0], cmd.Annotations[args[0]])
 		case most >= 0 && len(args) > most:
 			if err := valueOfSwitch(cmd, args); err != nil {
 				return err

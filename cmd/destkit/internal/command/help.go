@@ -62,7 +62,7 @@ var FlagGroups = []flagGroup{
 	{"Connections", []string{"http-client", "http2", "proxy", "new-connections", "compress"}},
 	{"Watch", []string{"watch", "watch-path", "exec"}},
 	{"Output", []string{
-		"config", "report", "caller-report", "judge", "require-complete", "require-clean", "json", "markdown", "html", "csv", "hdr", "prometheus",
+		"config", "report", "caller-report", "judge", "require-complete", "require-clean", "json", "markdown", "html", "csv", "hdr", "junit", "prometheus",
 		"dashboard", "dashboard-addr", "dashboard-keep", "load control-token-env", "load service control-token-env",
 		"dir", "demo data", "log-level", "log-format", "verbose", "quiet", "no-color", "help",
 	}},

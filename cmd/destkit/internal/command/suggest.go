@@ -26,9 +26,16 @@ func SuggestFlag(cmd *cobra.Command, err error) error {
 	return err
 }
 
+// WordsOf notes how other tools call what a command has, and what to write here, by the
+// name of the flag or the first argument.
+func WordsOf(cmd *cobra.Command, words map[string]string) { cmd.Annotations = words }
+
 // unknownFlag suggests the flag with a similar name.
 func unknownFlag(cmd *cobra.Command, unknown *pflag.NotExistError, err error) error {
 	name := unknown.GetSpecifiedName()
+	if meant := cmd.Annotations[name]; meant != "" {
+		return fmt.Errorf("%w: write %s", err, meant)
+	}
 	if len(name) < 2 {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -48,6 +49,9 @@ func Load(cmd *cobra.Command, named string, others ...string) (Settings, error) 
 		s, err := Apply(cmd, Name, others...)
 		s.file, s.found = Name, true
 		return s, err
+	}
+	if _, err := strconv.Atoi(named); err == nil && cmd.Flags().Lookup("connections") != nil {
+		return Settings{}, exit.Usagef("-c names a file of settings: for %s connections write --connections %s", named, named)
 	}
 	return Apply(cmd, named, others...)
 }

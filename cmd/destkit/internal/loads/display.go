@@ -89,8 +89,8 @@ func line(m loadgen.Moment) string {
 		return fmt.Sprintf("%s %s: %s requests/s, latency p50 %s p99 %s max %s ms, %s, %d in flight",
 			m.Phase, elapsed(m), quantity.Rate(p.RequestsPerSecond), quantity.Milliseconds(p.P50), quantity.Milliseconds(p.P99), quantity.Milliseconds(p.Max), quantity.Counted(m.Errors, "error"), m.InFlight)
 	}
-	return fmt.Sprintf("%s %s: %s requests/s, %s records/s, latency p50 %s p99 %s max %s ms, %s, %d in flight",
-		m.Phase, elapsed(m), quantity.Rate(p.RequestsPerSecond), quantity.Rate(p.RecordsPerSecond), quantity.Milliseconds(p.P50), quantity.Milliseconds(p.P99), quantity.Milliseconds(p.Max), quantity.Counted(m.Errors, "error"), m.InFlight)
+	return fmt.Sprintf("%s %s: %s requests/s, %s records/s acknowledged, latency p50 %s p99 %s max %s ms, %s, %d in flight",
+		m.Phase, elapsed(m), quantity.Rate(p.RequestsPerSecond), quantity.Rate(p.AcknowledgedPerSecond), quantity.Milliseconds(p.P50), quantity.Milliseconds(p.P99), quantity.Milliseconds(p.Max), quantity.Counted(m.Errors, "error"), m.InFlight)
 }
 
 // block is a moment in a few lines no wider than columns.
@@ -103,7 +103,7 @@ func block(m loadgen.Moment, columns int) string {
 			head += " [" + strings.Repeat("#", full) + strings.Repeat(".", wide-full) + "]"
 		}
 	}
-	rate := fmt.Sprintf("  rate      %s requests/s, %s records/s", quantity.Rate(p.RequestsPerSecond), quantity.Rate(p.RecordsPerSecond))
+	rate := fmt.Sprintf("  rate      %s requests/s, %s records/s acknowledged", quantity.Rate(p.RequestsPerSecond), quantity.Rate(p.AcknowledgedPerSecond))
 	sent := quantity.Counted(m.Records, "record") + " so far"
 	if m.Service {
 		rate, sent = fmt.Sprintf("  rate      %s requests/s", quantity.Rate(p.RequestsPerSecond)), quantity.Counted(m.Requests, "request")+" so far"
@@ -145,7 +145,8 @@ var (
 	loadRecordsDesc  = prometheus.NewDesc("destkit_load_records_total", "Records that were sent, in this phase.", []string{"phase"}, nil)
 	loadErrorsDesc   = prometheus.NewDesc("destkit_load_errors_total", "Failed requests and records that were not acknowledged, in this phase.", []string{"phase"}, nil)
 	loadRateDesc     = prometheus.NewDesc("destkit_load_requests_per_second", "Requests per second of the last interval.", []string{"phase"}, nil)
-	loadSpeedDesc    = prometheus.NewDesc("destkit_load_records_per_second", "Records per second of the last interval.", []string{"phase"}, nil)
+	loadSpeedDesc    = prometheus.NewDesc("destkit_load_records_per_second", "Records per second of the last interval, also refused ones.", []string{"phase"}, nil)
+	loadTakenDesc    = prometheus.NewDesc("destkit_load_acknowledged_records_per_second", "Acknowledged records per second of the last interval.", []string{"phase"}, nil)
 	loadAskedDesc    = prometheus.NewDesc("destkit_load_asked_requests_per_second", "Requests per second that were asked for; 0 in a closed loop.", []string{"phase"}, nil)
 	loadFlightDesc   = prometheus.NewDesc("destkit_load_in_flight", "Requests under way.", []string{"phase"}, nil)
 	loadLatencyDesc  = prometheus.NewDesc("destkit_load_latency_seconds", "Latency from the intended time in the last interval.", []string{"phase", "quantile"}, nil)
@@ -210,6 +211,7 @@ func (m *loadMeter) Collect(ch chan<- prometheus.Metric) {
 	put(loadErrorsDesc, prometheus.CounterValue, float64(now.Errors))
 	put(loadRateDesc, prometheus.GaugeValue, p.RequestsPerSecond)
 	put(loadSpeedDesc, prometheus.GaugeValue, p.RecordsPerSecond)
+	put(loadTakenDesc, prometheus.GaugeValue, p.AcknowledgedPerSecond)
 	put(loadAskedDesc, prometheus.GaugeValue, now.Asked)
 	put(loadFlightDesc, prometheus.GaugeValue, float64(now.InFlight))
 	for _, q := range []struct {

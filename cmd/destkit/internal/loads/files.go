@@ -21,6 +21,7 @@ import (
 // files are the files that a load writes; "-" is standard output.
 type files struct {
 	json, html, csv, hdr string
+	junit                string
 	reports              []string
 }
 
@@ -29,6 +30,7 @@ func formats() outputs.Formats {
 	return outputs.Formats{
 		{Name: "json", Extensions: []string{".json"}}, {Name: "html", Extensions: []string{".html", ".htm"}},
 		{Name: "csv", Extensions: []string{".csv"}}, {Name: "hdr", Extensions: []string{".hlog"}},
+		{Name: "junit", Extensions: []string{".xml"}},
 	}
 }
 
@@ -40,7 +42,7 @@ func FormatsOf(cmd *cobra.Command) outputs.Formats {
 	return formats()
 }
 
-// formatWords are the same for four flags, so that they have one line of the help.
+// formatWords are the same for five flags, so that they have one line of the help.
 const formatWords = "write a report of this format into `FILE`"
 
 func (l *files) register(f *pflag.FlagSet) {
@@ -49,6 +51,7 @@ func (l *files) register(f *pflag.FlagSet) {
 	f.StringVar(&l.html, "html", "", formatWords)
 	f.StringVar(&l.csv, "csv", "", formatWords)
 	f.StringVar(&l.hdr, "hdr", "", formatWords)
+	f.StringVar(&l.junit, "junit", "", formatWords)
 }
 
 // loadWriter is one file with its flag and how it is written.
@@ -61,6 +64,7 @@ func (l *files) all() []loadWriter {
 	return []loadWriter{
 		{"json", l.json, (*loadgen.Result).WriteJSON}, {"html", l.html, writeHTML},
 		{"csv", l.csv, (*loadgen.Result).WriteCSV}, {"hdr", l.hdr, (*loadgen.Result).WriteHistogramLog},
+		{"junit", l.junit, writeJUnit},
 	}
 }
 
@@ -68,7 +72,7 @@ func writeHTML(r *loadgen.Result, to io.Writer) error { return loadpage.Write(to
 
 // resolve gives the files of --report to the flags of their formats.
 func (l *files) resolve() error {
-	return formats().Assign(l.reports, map[string]*string{"json": &l.json, "html": &l.html, "csv": &l.csv, "hdr": &l.hdr})
+	return formats().Assign(l.reports, map[string]*string{"json": &l.json, "html": &l.html, "csv": &l.csv, "hdr": &l.hdr, "junit": &l.junit})
 }
 
 // check takes --report apart and looks whether the files can be written: a slip must

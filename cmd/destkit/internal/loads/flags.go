@@ -124,7 +124,7 @@ func parseRate(flag, text string, duration time.Duration) ([]loadgen.Stage, erro
 
 func rateRange(text string) (from, to float64, err error) {
 	unit := 1.0
-	for suffix, seconds := range map[string]float64{"/s": 1, "/m": 60, "/h": 3600} {
+	for suffix, seconds := range map[string]float64{"/s": 1, "/1s": 1, "/m": 60, "/1m": 60, "/h": 3600, "/1h": 3600} {
 		if plain, ok := strings.CutSuffix(text, suffix); ok {
 			text, unit = plain, seconds
 			break
@@ -159,6 +159,9 @@ func parseStages(text string) ([]loadgen.Stage, error) {
 	for part := range strings.SplitSeq(text, ",") {
 		length, rate, ok := strings.Cut(strings.TrimSpace(part), "@")
 		d, err := time.ParseDuration(length)
+		if length, rate, ok := strings.Cut(part, ":"); ok {
+			return nil, exit.Usagef("--stages %q: write %s@%s for %q", text, strings.TrimSpace(length), rate, part)
+		}
 		if !ok || err != nil || d <= 0 {
 			return nil, exit.Usagef("--stages %q: %q is not TIME@RATE, such as 30s@100 or 1m@100-1000", text, part)
 		}

@@ -59,8 +59,7 @@ func New(settings func() []string) *cobra.Command {
 		Long: `Send batches to the custom destination at URL and measure how many it takes, at
 what latency, and where it breaks. Records are real writes; --cleanup, or later
 'destkit load clean', deletes exactly them. Only --as-declared, the default,
-stays within the declared limits. The URL can stand in $DESTKIT_URL.
-Details: docs/load.md.`,
+stays within the declared limits. URL: or $DESTKIT_URL. Details: docs/load.md.`,
 		Example: `  destkit load http://127.0.0.1:8080/ --write -o contact --closed --duration 30s
   destkit load http://127.0.0.1:8080/ --write -o contact --rate 500 --cleanup \
       --fail-if 'p99>500ms' --fail-if 'errors>0.1%' --report r.json`,
@@ -68,6 +67,14 @@ Details: docs/load.md.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return l.run(cmd, args) },
 	}
 	l.register(cmd)
+	command.WordsOf(cmd, map[string]string{
+		"vus": "--connections N", "concurrency": "--connections N", "workers": "--connections N", "threads": "--connections N", "t": "--connections N",
+		"d": "--duration 30s", "z": "--duration 30s", "qps": "--rate N", "rps": "--rate N", "R": "--rate N", "requests": "--count N", "n": "--count N", "iterations": "--count N",
+		"threshold": "--fail-if 'p99>500ms'", "thresholds": "--fail-if 'p99>500ms'", "out": "--report json=FILE", "summary-export": "--report json=FILE",
+		"insecure": "--tls-roots FILE, which trusts the certificate of the endpoint", "insecure-skip-tls-verify": "--tls-roots FILE, which trusts the certificate of the endpoint",
+		"k": "--tls-roots FILE, which trusts the certificate of the endpoint", "stage": "--stages 30s@100,1m@100-1000",
+		"run": "the URL alone: destkit load URL", "attack": "the URL alone: destkit load URL",
+	})
 	command.EndHelp(cmd, command.LoadExitTable)
 	cmd.AddCommand(newCompare(), newMerge(), newClean(), newService())
 	return cmd

@@ -3,6 +3,7 @@ package loads
 import (
 	"bytes"
 	"context"
+	"encoding/xml"
 	"io"
 	"net/http"
 	"regexp"
@@ -116,11 +117,32 @@ func TestSummary(t *testing.T) {
 	WriteSummary(&out, r)
 	for _, words := range []string{
 		"https://x, contact: as declared at 10 requests/s", "12 x record_refused: full, for example \"a\"",
-		"latency is longer than service time", "of requests: 70 waited for a free connection, 1 started late by the generator, 2 never sent",
+		"without 2 requests that were due and never sent or never answered", "latency is longer than service time", "of requests: 70 waited for a free connection, 1 started late by the generator, 2 never sent",
 		"the declared speed was NOT kept", "cleaned up: 900 records deleted, 100 left", "FAILED: errors 12 (limit: errors>0)",
 	} {
 		require.Contains(t, out.String(), words)
 	}
+}
+
+// TestJUnitHasEachLimit: a pipeline sees each limit as a test, and what else fails a load.
+func TestJUnitHasEachLimit(t *testing.T) {
+	r := &loadgen.Result{
+		Seconds: 10, Ended: "duration", Requests: 10, Acknowledged: 10, Target: loadgen.TargetInfo{Address: "https://x"},
+		Thresholds:   []loadgen.Threshold{{Text: "errors>0", Metric: "errors", Got: 12, Failed: true}, {Text: "p99>1s", Metric: "p99"}},
+		Verification: &loadgen.Verification{Keys: 10, Chosen: 10, Verified: 10, Lost: 1},
+	}
+	var out bytes.Buffer
+	require.NoError(t, writeJUnit(r, &out))
+	var read junitSuites
+	require.NoError(t, xml.Unmarshal(out.Bytes(), &read))
+	require.Len(t, read.Suites, 1)
+	suite := read.Suites[0]
+	require.Equal(t, 4, suite.Tests)
+	require.Equal(t, 2, suite.Failures)
+	require.Nil(t, suite.Cases[0].Failure, "the load takes place")
+	require.Equal(t, "FAILED: errors 12 (limit: errors>0)", suite.Cases[1].Failure.Message)
+	require.Nil(t, suite.Cases[2].Failure)
+	require.Contains(t, suite.Cases[3].Failure.Message, "1 lost")
 }
 
 func TestDisplay(t *testing.T) {

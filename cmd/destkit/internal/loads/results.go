@@ -47,7 +47,7 @@ and by percentile of both runs in the same plots, and every figure.`,
 		Args:    command.Arguments(2, 2, "the two JSON results"),
 		RunE:    l.compare,
 	}
-	cmd.Flags().Float64Var(&l.tolerance, "tolerance", l.tolerance, "`SHARE` that a figure may change by")
+	cmd.Flags().Float64Var(&l.tolerance, "tolerance", l.tolerance, "`SHARE` that a figure may change by at least")
 	cmd.Flags().BoolVar(&l.fail, "fail", false, "exit 1 when something is worse, 2 when nothing is and figures cannot be compared")
 	cmd.Flags().StringArrayVarP(&l.reports, "report", "r", nil, "write a report, `[FORMAT=]FILE`: html or json; without a format its extension names it (repeatable)")
 	cmd.Flags().StringVar(&l.html, "html", "", "write a report with plots of both runs into one HTML `FILE`")
@@ -140,6 +140,9 @@ func writeComparison(w io.Writer, c *loadgen.Comparison) {
 		}
 		line := fmt.Sprintf("%-34s %14s %14s %9s  %s", name, compared(d.Before), compared(d.After), d.ChangeText(), d.Verdict())
 		foreign.Println(w, strings.TrimRight(line, " "))
+	}
+	if text := c.WorseText(); text != "" {
+		foreign.Printf(w, "worse: %s\n", text)
 	}
 }
 

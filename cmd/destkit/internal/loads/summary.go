@@ -3,6 +3,7 @@ package loads
 import (
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"time"
 
@@ -18,7 +19,8 @@ func WriteSummary(w io.Writer, r *loadgen.Result) {
 	foreign.Printf(w, "  ended            %s after %s\n", r.Ended, time.Duration(r.Seconds*float64(time.Second)).Round(time.Millisecond))
 	foreign.Printf(w, "  requests         %s, %s per second\n", quantity.Grouped(r.Requests), quantity.Rate(r.RequestsPerSecond))
 	if r.Service == nil {
-		foreign.Printf(w, "  records          %s, %s per second, %s acknowledged\n", quantity.Grouped(r.Records), quantity.Rate(r.RecordsPerSecond), quantity.Grouped(r.Acknowledged))
+		foreign.Printf(w, "  records          %s acknowledged, %s per second; %s sent, %s per second\n",
+			quantity.Grouped(r.Acknowledged), quantity.Rate(r.AcknowledgedPerSecond), quantity.Grouped(r.Records), quantity.Rate(r.RecordsPerSecond))
 	} else {
 		writeService(w, r.Service)
 	}
@@ -40,6 +42,9 @@ func WriteSummary(w io.Writer, r *loadgen.Result) {
 		}
 		foreign.Printf(w, "the declared speed was %s: %s records/s in %s of %s at once, %s requests/s\n", word,
 			quantity.Grouped(d.RecordsPerSecond), quantity.Count(d.Parallel, "batch"), quantity.Grouped(d.BatchSize), quantity.Grouped(d.RateLimit))
+	}
+	if d := r.Declared; d != nil && d.Rests != nil {
+		foreign.Printf(w, "Retry-After was followed %s, %.3g s without requests\n", quantity.Count(d.Rests.Times, "time"), d.Rests.Seconds)
 	}
 	writeChanges(w, r)
 	for _, f := range r.Replicas {
@@ -106,10 +111,24 @@ func writeTimes(w io.Writer, r *loadgen.Result) {
 	if r.Load.Mode == "closed" {
 		return
 	}
-	if gap := r.Latency.P99 - r.ServiceTime.P99; gap > 1 && gap > r.ServiceTime.P99/4 {
+	if n := r.Generator.Unsent + r.Generator.Unanswered; n > 0 {
+		foreign.Printf(w, "    without %s that %s due and never sent or never answered\n", quantity.Counted(n, "request"), quantity.Verb(n, "was", "were"))
+	}
+	if waits(r) {
 		foreign.Printf(w, "    latency is longer than service time, of requests: %s waited for a free connection, %s started late by the generator, %s never sent\n",
 			quantity.Grouped(r.Generator.Queued), quantity.Grouped(r.Generator.Late), quantity.Grouped(r.Generator.Unsent))
 	}
+}
+
+// waits reports whether any percentile shows that requests waited to be sent.
+func waits(r *loadgen.Result) bool {
+	l, s := r.Latency, r.ServiceTime
+	for _, p := range [][2]float64{{l.P50, s.P50}, {l.P75, s.P75}, {l.P90, s.P90}, {l.P95, s.P95}, {l.P99, s.P99}, {l.P999, s.P999}, {l.Max, s.Max}} {
+		if gap := p[0] - p[1]; gap > 1 && gap > p[1]/4 {
+			return true
+		}
+	}
+	return false
 }
 
 // writeVerified reports verified and unverified keys.
@@ -178,7 +197,7 @@ func writeErrors(w io.Writer, r *loadgen.Result) {
 }
 
 func writeSearch(w io.Writer, s *loadgen.SearchResult) {
-	if s.Rate <= 0 {
+	if s.Rate <= 0 || s.Suggested == nil {
 		foreign.Printf(w, "no rate holds the goal %s\n", s.Goal)
 		return
 	}
@@ -189,6 +208,9 @@ func writeSearch(w io.Writer, s *loadgen.SearchResult) {
 	foreign.Printf(w, "highest rate that holds %s: %s requests/s, %s records/s (%s), with batches of %s on %s\n",
 		s.Goal, quantity.Rate(s.Rate), quantity.Rate(s.RecordsPerSecond), word, quantity.Grouped(int64(s.BatchSize)), quantity.Count(s.Connections, "connection"))
 	foreign.Printf(w, "knee: %s %s the closed-loop maximum of %s requests/s; more only wait for each other\n", quantity.Count(s.Knee, "connection"), quantity.Verb(s.Knee, "reaches", "reach"), quantity.Rate(s.ClosedMaximum))
+	if len(s.Alike) > 0 {
+		foreign.Printf(w, "as fast within 5 %%: batches of %s\n", quantity.List(lists.Of(s.Alike, strconv.Itoa)))
+	}
 	foreign.Printf(w, "get_sync_speed could say, with a margin of %.0f %%:\n  {\"maximum_batch_size\":%d,\"maximum_parallel_batches\":%d,\"maximum_records_per_second\":%d}\n",
 		s.Margin*100, s.Suggested.BatchSize, s.Suggested.Parallel, s.Suggested.RecordsPerSecond)
 }
