@@ -82,7 +82,7 @@ func (found *Findings) keep(f Finding) {
 	if fresh {
 		found.symptoms = append(found.symptoms, f.symptom)
 	}
-	if len(found.findings) >= maxFindings && !(fresh && len(found.findings) < 2*maxFindings) {
+	if len(found.findings) >= maxFindings && (!fresh || len(found.findings) >= 2*maxFindings) {
 		found.surplus++
 		return
 	}

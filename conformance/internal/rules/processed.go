@@ -83,7 +83,7 @@ func (t *Traffic) keepBatch(c *Call) {
 // ends so, or it is about the method or its params.
 func (t *Traffic) keepEmpty(c *Call) {
 	about := hasCode(c.reply, "-32601") || hasCode(c.reply, "-32602")
-	if !c.empty || !c.known() || c.Result() == nil && !about && !(c.IsError() && t.admitted(c)) {
+	if !c.empty || !c.known() || c.Result() == nil && !about && (!c.IsError() || !t.admitted(c)) {
 		return
 	}
 	t.batches.count("empty "+c.Method+"\x00"+c.Method, c, c.Result() != nil)

@@ -93,7 +93,7 @@ func judgeAndRecord(t *testing.T, m Mistake) (live, recorded *conformance.Report
 	opts := conformance.Options{PlanningTimeout: 5 * time.Second, BatchTimeout: 10 * time.Second}
 	live = judgeBehind(t, m.Language, m.Name, m.Setting, true, func(url string) string {
 		endpoint = wire.HideQuery(url)
-		if m.Setting.Code != "" {
+		if m.Code != "" {
 			opts.URLSecret = "query:code"
 		}
 		passive, err := destination.NewPassive(destination.Target{URL: url}, opts)
