@@ -127,7 +127,7 @@ matrix-judges:
 
 zoo: TIER = full
 zoo: ## judge endpoints of other authors: mistakes, habits and pairs of mistakes
-	env $(TEST_GC) DESTKIT_TIER=$(TIER) $(GO) test -v -vet=off -count=1 -timeout 20m -parallel 12 -run '^TestZoo' ./conformance/internal/zoo $(if $(UPDATE),-update) \
+	env $(TEST_GC) DESTKIT_TIER=$(TIER) $(GO) test -v -vet=off -count=1 -timeout 45m -parallel 12 -run '^TestZoo' ./conformance/internal/zoo $(if $(UPDATE),-update) \
 	  | awk '/^ *--- (PASS|SKIP)|^=== |zoo_test.go:[0-9]+: [A-Za-z]/ { next } { print }'
 
 matrix-engine:
