@@ -55,6 +55,11 @@ var counts = map[string]func(*Result) float64{
 	"unverified":      func(r *Result) float64 { v := r.verification(); return float64(v.Chosen - v.Verified) },
 }
 
+// othersWords are how other tools name the metrics.
+var othersWords = map[string]string{
+	"avg": "mean", "average": "mean", "med": "p50", "median": "p50", "p(50)": "p50", "p(90)": "p90", "p(95)": "p95", "p(99)": "p99", "p(99.9)": "p99.9",
+}
+
 // startedRuns are what a load on a service has started, or nothing.
 func (r *Result) startedRuns() RunFigures {
 	if r.Service == nil || r.Service.Runs == nil {
@@ -157,6 +162,8 @@ func (t *Threshold) parse(value string) error {
 		}
 		t.Value = float64(d) / 1e6
 		return nil
+	case !isCount && othersWords[t.Metric] != "":
+		return wire.Usagef("%q: write %s for %s", t.Text, othersWords[t.Metric], t.Metric)
 	case !isCount:
 		return wire.Usagef("%q: there is no metric %q; there are %s", t.Text, t.Metric, strings.Join(metrics(), ", "))
 	}

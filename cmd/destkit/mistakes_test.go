@@ -189,6 +189,7 @@ var mistakeGroups = []mistakeGroup{
 		{"load {SIM} --write --object contact --closed --rate 5", 2, "exclude each other"},
 		{"load {SIM} --write --object contact --fail-if 'p99<1ms'", 2, "give 'p99>1ms'"},
 		{"load {SIM} --write --object contact --fail-if latency", 2, "such as"},
+		{"load {SIM} --write --object contact --fail-if 'p(95)>1s'", 2, "write p95 for p(95)"},
 		{"load {SIM} --write --object contcat", 2, "has no object"},
 		{"load run {SIM} --write --object contact", 2, "write the URL alone"},
 		{"load {SIM} --write --object contact --vus 9", 2, "write --connections N"},

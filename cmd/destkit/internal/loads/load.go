@@ -363,7 +363,7 @@ func checkDirection(t loadgen.Threshold) error {
 	switch t.Metric {
 	case "requests", "records":
 		return nil // too few is a failure, and so can be too many
-	case "rate", "records-rate":
+	case "rate", "records-rate", "sent-rate":
 		wrong = ">"
 	}
 	if !strings.HasPrefix(t.Op, wrong) {
