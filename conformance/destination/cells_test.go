@@ -51,7 +51,7 @@ func TestCellsFollowTheirFiles(t *testing.T) {
 	}
 	for file, area := range map[string]string{
 		"destsim/violate_results.go": "RES-", "features/destination/results.feature": "RES-",
-		"conformance/internal/judge/steps_results.go": "RES-", "destsim/violate_tls.go": "TLS-", "conformance/internal/judge/steps_calls.go": "TLS-",
+		"conformance/internal/judge/steps_results.go": "RES-", "destsim/violate_http.go": "TLS-", "conformance/internal/judge/steps_calls.go": "TLS-",
 	} {
 		of, others := 0, 0
 		for _, cell := range violationCells(t) {
