@@ -17,7 +17,7 @@ type Difference struct {
 	// Change is the share by which After is more than Before; 0 where Before is 0.
 	Change float64 `json:"change"`
 	// Tolerance is the share by which it may change: as given, or more where two equal loads
-	// differ by as much.
+	// differ by as much, or where the machine was slower.
 	Tolerance float64 `json:"tolerance"`
 	// Worse and Better say that the change is beyond the tolerance, and which way.
 	Worse  bool `json:"worse"`
@@ -56,12 +56,13 @@ func (d Difference) ChangeText() string {
 type Comparison struct {
 	Differences []Difference `json:"differences"`
 	// Apart lists what the two runs did not have in common. Where that is the load
-	// itself, throughput and times are not of the same thing; another number of
-	// processors is only said.
+	// itself, throughput and times are not of the same thing; another or a slower
+	// machine is only said.
 	Apart []string `json:"apart,omitempty"`
 	Worse bool     `json:"worse"`
 
 	tolerance float64
+	slower    float64 // see slowerBy
 }
 
 // NotComparable lists the reasons why figures are not comparable, each once; none
@@ -100,6 +101,9 @@ func Compare(before, after *Result, tolerance float64) *Comparison {
 		load = "not the same load: " + strings.Join(c.Apart, "; ")
 	}
 	apart("processors", before.Generator.CPUs, after.Generator.CPUs)
+	if c.slower = slowerBy(before, after); c.slower > 0 {
+		c.Apart = append(c.Apart, fmt.Sprintf("the generator needed %.0f %% more processor time for a request, so rates and times are tolerated as much more", 100*c.slower))
+	}
 	times := load
 	for _, side := range []struct {
 		name   string
@@ -159,7 +163,27 @@ const (
 	// leastTail is what p90 may change by at least, and twice as much p99: machines differ by
 	// it from one minute to the next.
 	leastTail = 0.08
+	// busyMachine is the share of its processors from which on a machine says by its own speed
+	// how fast target and generator are, and leastSlower what runs on one machine differ by.
+	busyMachine, leastSlower = 0.7, 0.05
 )
+
+// slowerBy is the share by which the generator needed more processor time for a request, which
+// is always the same work; 0: hardly, or the machine was not busy, so that it does not matter. On
+// shared machines it is up to a half from one minute to the next, and every figure follows.
+func slowerBy(before, after *Result) float64 {
+	cost := func(r *Result) float64 {
+		if r.Requests == 0 || r.Generator.MachineCPUs < busyMachine*float64(r.Generator.CPUs) {
+			return 0
+		}
+		return r.Generator.CPUSeconds / float64(r.Requests)
+	}
+	a, b := cost(before), cost(after)
+	if a == 0 || b/a-1 < leastSlower {
+		return 0
+	}
+	return b/a - 1
+}
 
 // WorseText names what is worse, by how much, and what would have been tolerated.
 func (c *Comparison) WorseText() string {
@@ -209,6 +233,12 @@ func (c *Comparison) addService(reason string, before, after *ServiceFigures) {
 // tolerance counts.
 func (c *Comparison) add(reason string, good int, name, unit string, before, after float64, tolerances ...float64) {
 	d := Difference{Name: name, Unit: unit, Before: before, After: after, NotComparable: reason, Tolerance: slices.Max(append(tolerances, c.tolerance))}
+	switch {
+	case unit == "ms":
+		d.Tolerance = (1+d.Tolerance)*(1+c.slower) - 1
+	case strings.HasSuffix(name, "per second"):
+		d.Tolerance = 1 - (1-d.Tolerance)/(1+c.slower)
+	}
 	if before != 0 {
 		d.Change = after/before - 1
 	}

@@ -109,6 +109,10 @@ func TestComparisonsOfEqualRuns(t *testing.T) {
 		slower := Compare(before, runLike(random, 12, noise), 0.05)
 		require.True(t, slower.Worse)
 		require.Contains(t, slower.WorseText(), "latency p50 +")
+		onSlower := runLike(random, 12, noise)
+		before.Requests, before.Generator = 1000, Generator{CPUs: 2, MachineCPUs: 1.8, CPUSeconds: 1}
+		onSlower.Requests, onSlower.Generator = 800, before.Generator
+		require.False(t, Compare(before, onSlower, 0.05).Worse, "the machine was slower by a quarter")
 	}
 	require.LessOrEqual(t, failed, 4)
 }

@@ -196,6 +196,7 @@ var mistakeGroups = []mistakeGroup{
 		{"load {SIM} --write --object contact -c 9", 2, "write --connections 9"},
 		{"load {SIM} --write --object contact -d 3s", 2, "write --duration 30s"},
 		{"load {SIM} --write --object contact --qps 5", 2, "write --rate N"},
+		{"load {SIM} --write --object contact -q 5", 2, "takes no value"},
 		{"load {SIM} --write --object contact --requests 3", 2, "write --count N"},
 		{"load {SIM} --write --object contact --threshold p99<1s", 2, "write --fail-if 'p99>500ms'"},
 		{"load {SIM} --write --object contact --out json=x", 2, "write --report json=FILE"},

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -65,8 +66,12 @@ func CheckScheme(what, raw string) error {
 // LooksLikeURL reports whether a word can be a URL, be it one without a scheme.
 func LooksLikeURL(word string) bool { return strings.ContainsAny(word, ":/.") || word == "localhost" }
 
-// WriteTakesNoValue is for those who name the object behind --write.
+// WriteTakesNoValue is for those who name the object behind --write, or who gave a number to a flag
+// that takes none, as -q is in other tools.
 func WriteTakesNoValue(word string) error {
+	if _, err := strconv.ParseFloat(word, 64); err == nil {
+		return exit.Usagef("%s stands behind a flag that takes no value: --help says which take one", word)
+	}
 	return exit.Usagef("--write takes no value: use --write --object %s", word)
 }
 
