@@ -32,12 +32,8 @@ func judgeBehind(t *testing.T, language, name string, s Setting, readback bool, 
 	} else {
 		url = baseURL(t, language)
 	}
-	// Each judgement has its own store.
-	way := "without"
-	if readback {
-		way = "with"
-	}
-	url += "/m/" + name + "/" + way
+	test, _, _ := strings.Cut(t.Name(), "/")
+	url += strings.ToLower(fmt.Sprintf("/m/%s/%s%t", name, test, readback)) // each judgement has its own store
 	opts := conformance.Options{
 		Write: true, Objects: s.Objects, Seed: max(s.Seed, 7), SkipConvention: s.SkipConvention,
 		KeyFrom: s.KeyFrom, KeyTo: s.KeyTo, KeyTemplate: s.KeyTemplate,
