@@ -42,7 +42,7 @@ func timeCharts(r *loadgen.Result) []Chart {
 	if timed(r) {
 		latency = []Chart{latencyChart(r), percentileChart(r)}
 	}
-	return slices.Concat([]Chart{charted(whyThroughput, throughputPlot(r))}, latency, []Chart{errorsChart(r), charted(whyFlight, flightPlot(r))})
+	return slices.Concat([]Chart{charted(whyThroughput(r), throughputPlot(r))}, latency, []Chart{errorsChart(r), charted(whyFlight, flightPlot(r))})
 }
 
 // wholeIntervals leaves a short rest of an interval out at the end: its rate is
@@ -138,7 +138,13 @@ func timesOver(bands []band, title string, curves ...curve) plot {
 // logUnit is the axis in the heading of a plot of times.
 const logUnit = "milliseconds, logarithmic"
 
-func acknowledged(p loadgen.Point) float64 { return p.AcknowledgedPerSecond }
+// throughput is what a load is about: requests of the REST API, or records.
+func throughput(r *loadgen.Result) func(loadgen.Point) float64 {
+	if r.Load.Scenario != "" {
+		return func(p loadgen.Point) float64 { return p.RequestsPerSecond }
+	}
+	return func(p loadgen.Point) float64 { return p.AcknowledgedPerSecond }
+}
 
 func sent(p loadgen.Point) float64 { return p.RecordsPerSecond }
 
@@ -150,11 +156,20 @@ func asked(r *loadgen.Result, name, class string) curve {
 	return curveOf(r, name, class, false, func(p loadgen.Point) float64 { return p.Asked * float64(r.Load.BatchSize) })
 }
 
-const whyThroughput = "Records with success, of the requests that ended in each interval."
+// whyThroughput is what the curves count: a load on the REST API has no records.
+func whyThroughput(r *loadgen.Result) string {
+	if r.Load.Scenario != "" {
+		return "Of the requests that ended in each interval, also of those that failed."
+	}
+	return "Records with success, of the requests that ended in each interval."
+}
 
 func throughputPlot(r *loadgen.Result) plot {
-	p := overTime(silences(r), "Throughput", "records per second", curveOf(r, "acknowledged", "c1", true, acknowledged))
+	p := overTime(silences(r), "Throughput", "records per second", curveOf(r, "acknowledged", "c1", true, throughput(r)))
 	switch {
+	case r.Load.Scenario != "":
+		p.unit = "requests per second"
+		p.curves[0].name = "requests/s"
 	case r.Acknowledged < r.Records:
 		p.curves = append(p.curves, curveOf(r, "sent", "c3", false, sent))
 	case r.Load.BatchSize == 1:

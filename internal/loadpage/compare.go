@@ -141,12 +141,12 @@ func comparedThroughput(sides []side, stalls []band) Chart {
 	p := overTime(stalls, "Throughput", "acknowledged records per second")
 	var wanted []curve
 	for _, s := range sides {
-		p.curves = append(p.curves, curveOf(s.Result, s.Name, s.Class, s.Name == "after", acknowledged))
+		p.curves = append(p.curves, curveOf(s.Result, s.Name, s.Class, s.Name == "after", throughput(s.Result)))
 		if rate := asked(s.Result, "asked for, "+s.Name, s.Class+" dashed"); len(rate.x) > 0 {
 			wanted = append(wanted, rate)
 		}
 	}
-	if sides[0].Load.BatchSize == 1 && sides[1].Load.BatchSize == 1 {
+	if sides[0].Load.Scenario != "" || sides[0].Load.BatchSize == 1 && sides[1].Load.BatchSize == 1 {
 		p.unit = "requests per second"
 	}
 	if len(wanted) == 2 && slices.Equal(wanted[0].y, wanted[1].y) {
@@ -154,7 +154,7 @@ func comparedThroughput(sides []side, stalls []band) Chart {
 		wanted[0].name, wanted[0].class = "asked for", "c0"
 	}
 	p.curves = append(p.curves, wanted...)
-	return charted(whyThroughput, p)
+	return charted(whyThroughput(sides[0].Result), p)
 }
 
 // comparedPercentiles are those of the latency and, where it may differ from that,

@@ -30,7 +30,7 @@ func Live(load loadgen.LoadInfo, series []loadgen.Point) []Chart {
 	if r.Errors > 0 {
 		errors = charted(whyErrors(r), still(errorsPlot(r)))
 	}
-	return []Chart{charted(whyThroughput, still(throughputPlot(r))), latency, errors, charted(whyFlight, still(flightPlot(r)))}
+	return []Chart{charted(whyThroughput(r), still(throughputPlot(r))), latency, errors, charted(whyFlight, still(flightPlot(r)))}
 }
 
 // still is a plot without the values under a pointer, which are most of its bytes. Its x

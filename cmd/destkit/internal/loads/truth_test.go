@@ -214,13 +214,18 @@ func (w *world) truths(s scene, r *loadgen.Result) (names []string, truth map[st
 	}
 	last, jitter := slices.Max(w.gone).Seconds(), 2*w.jitter.Seconds()*1000
 	add("records acknowledged", float64(w.took), 0, 0)
-	add("records acknowledged per s", float64(w.took)/last, 0.05, 0)
 	add("records sent", float64(w.records), 0, 0)
 	if s.name == "bucket" {
 		add("throttled batches", float64(w.throttled), 0, 0)
+	} else {
+		add("records refused or throttled", float64(w.records-w.took), 0, 0)
+	}
+	if w.jitter > 10*ms && !*update { // too busy a machine to compare times
 		return names, truth, share, least
 	}
-	add("records refused or throttled", float64(w.records-w.took), 0, 0)
+	if add("records acknowledged per s", float64(w.took)/last, 0.05, 0); s.name == "bucket" {
+		return names, truth, share, least
+	}
 	for _, q := range []float64{50, 90} {
 		service, _ := w.times(q, r.Load.Rate)
 		add(fmt.Sprintf("service time p%g", q), service, 0.03, 1.5+jitter)
@@ -308,7 +313,7 @@ func (s scene) judge(t *testing.T) (lines []string) {
 	for i, p := range r.Series {
 		taken += p.AcknowledgedPerSecond * (p.At - append([]loadgen.Point{{}}, r.Series...)[i].At)
 	}
-	require.InEpsilon(t, r.AcknowledgedPerSecond*r.Seconds, taken, 0.05, "the series adds up")
+	require.InEpsilon(t, r.Acknowledged, taken, 1e-6, "the series adds up")
 	names, truth, share, least := w.truths(s, r)
 	for _, name := range names {
 		at, cells := figures[name], []string{}
