@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -50,9 +51,13 @@ func (i *initialising) fromExisting(cmd *cobra.Command, folder string) error {
 	}
 	w := cmd.OutOrStdout()
 	foreign.Printf(w, "%s\n", withoutSecrets(i.existing.url))
-	endpoint, err := askEndpoint(cmd.Context(), w, client, i.existing.timeout)
+	secrets, err := i.existing.secrets(client)
 	if err != nil {
-		return exit.Untested(fmt.Errorf("ask the endpoint: %w", err))
+		return err
+	}
+	endpoint, err := askEndpoint(cmd.Context(), w, client, i.existing.timeout, secrets)
+	if err != nil {
+		return exit.Untested(errors.New("ask the endpoint: " + secrets.String(err.Error())))
 	}
 	endpoint.TokenEnv = i.existing.token.Variable
 	files, err := existingFiles(endpoint, i.choice.Pipeline)
@@ -99,6 +104,23 @@ func (e *existing) client() (*rpc.Client, error) {
 	}}, nil
 }
 
+// secrets are those of the calls, which an endpoint may repeat in any answer.
+func (e *existing) secrets(client *rpc.Client) (*foreign.Redactor, error) {
+	u, err := url.Parse(e.url)
+	if err != nil {
+		return nil, exit.Usagef("--existing: the URL does not parse")
+	}
+	r := foreign.New()
+	r.Add(client.Token, "$"+e.token.Variable)
+	for name := range client.Header {
+		r.Add(client.Header.Get(name), "$DESTKIT_HEADER")
+	}
+	if u.User != nil || u.RawQuery != "" {
+		r.AddURL(u, "$"+command.URLVariable)
+	}
+	return r, nil
+}
+
 // judgeCommands judge the endpoint with the written files. A URL that may carry
 // a secret goes into the environment.
 func (e *existing) judgeCommands() []string {
@@ -129,14 +151,14 @@ func withoutSecrets(text string) string {
 	return shown
 }
 
-// askEndpoint makes the planning calls and shows each answer as it comes.
-func askEndpoint(ctx context.Context, w io.Writer, client *rpc.Client, timeout time.Duration) (skeletons.Endpoint, error) {
+// askEndpoint makes the planning calls and shows each answer as it comes, without the secrets.
+func askEndpoint(ctx context.Context, w io.Writer, client *rpc.Client, timeout time.Duration, secrets *foreign.Redactor) (skeletons.Endpoint, error) {
 	var endpoint skeletons.Endpoint
 	health, err := ask(ctx, timeout, rpc.MethodTestConnection, client.TestConnection)
 	if err != nil {
 		return endpoint, err
 	}
-	foreign.Printf(w, "test_connection: %s\n", healthWords(health))
+	foreign.Printf(w, "test_connection: %s\n", secrets.String(healthWords(health)))
 	speed, err := ask(ctx, timeout, rpc.MethodGetSyncSpeed, client.GetSyncSpeed)
 	if err != nil {
 		return endpoint, err
@@ -159,6 +181,7 @@ func askEndpoint(ctx context.Context, w io.Writer, client *rpc.Client, timeout t
 		if err != nil {
 			return endpoint, err
 		}
+		secrets.Value(&o)
 		printObject(w, o)
 		endpoint.Objects = append(endpoint.Objects, o)
 	}

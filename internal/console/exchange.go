@@ -6,6 +6,8 @@ import (
 	"sort"
 	"strings"
 	"time"
+
+	"github.com/destkit/destkit/internal/foreign"
 )
 
 // Exchange is one request with its response in a list of traffic, whoever recorded it:
@@ -95,18 +97,15 @@ func Snippets(r HTTPRequest) []Snippet {
 
 func curl(r HTTPRequest, body string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "curl -sS -i -X %s %s", r.Method, shellQuote(r.URL))
+	fmt.Fprintf(&b, "curl -sS -i -X %s %s", foreign.ShellWord(r.Method), foreign.ShellWord(r.URL))
 	if r.Secret != "" {
 		fmt.Fprintf(&b, " \\\n  -H \"Authorization: Bearer $%s\"", r.Secret)
 	}
 	if body != "" {
-		fmt.Fprintf(&b, " \\\n  -H 'Content-Type: application/json' \\\n  --data-binary %s", shellQuote(body))
+		fmt.Fprintf(&b, " \\\n  -H 'Content-Type: application/json' \\\n  --data-binary %s", foreign.ShellWord(body))
 	}
 	return b.String() + "\n"
 }
-
-// shellQuote quotes for a POSIX shell.
-func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
 // goQuote prefers a raw literal, which people can read.
 func goQuote(s string) string {

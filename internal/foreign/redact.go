@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/base64"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -74,6 +75,34 @@ func (r *Redactor) AddAnother(text, placeholder string) {
 		name = placeholder + "_" + strconv.Itoa(n)
 	}
 	r.Add(text, name)
+}
+
+// longSecret is the length in bytes from which a part of a URL counts as a secret:
+// shorter ones are words, mostly.
+const longSecret = 8
+
+// AddURL makes known what may be secret in a URL: all beyond its host. name is what messages
+// call the URL, such as "$DESTKIT_URL".
+func (r *Redactor) AddURL(u *url.URL, name string) {
+	if u.User != nil {
+		password, _ := u.User.Password()
+		r.Add(password, name+"_PASSWORD")
+		r.Add(u.User.Username(), name+"_USER")
+	}
+	if rest := u.RequestURI(); len(rest) >= longSecret {
+		r.Add(rest, name+"_PATH")
+	}
+	for _, part := range strings.FieldsFunc(u.EscapedPath()+"&"+u.RawQuery, func(r rune) bool { return r == '/' || r == '&' }) {
+		if _, value, ok := strings.Cut(part, "="); ok {
+			part = value
+		}
+		plain, err := url.QueryUnescape(part)
+		for _, text := range []string{part, plain} {
+			if err == nil && len(text) >= longSecret && !PlainWord(text) {
+				r.Add(text, name+"_PATH")
+			}
+		}
+	}
 }
 
 // String replaces every secret in s.

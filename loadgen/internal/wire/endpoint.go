@@ -191,36 +191,8 @@ func (e *Endpoint) seed(t Target) {
 			e.Hidden.Add(strings.TrimSpace(rest), "$DESTKIT_HEADER")
 		}
 	}
-	e.SeedURL(e.URL, "$DESTKIT_URL")
+	e.Hidden.AddURL(e.URL, "$DESTKIT_URL")
 }
-
-// SeedURL gives the redactor the secrets of a URL: all beyond its host. name is what
-// messages call the URL.
-func (e *Endpoint) SeedURL(u *url.URL, name string) {
-	if u.User != nil {
-		password, _ := u.User.Password()
-		e.Hidden.Add(password, name+"_PASSWORD")
-		e.Hidden.Add(u.User.Username(), name+"_USER")
-	}
-	if rest := u.RequestURI(); len(rest) >= longSecret {
-		e.Hidden.Add(rest, name+"_PATH")
-	}
-	for _, part := range strings.FieldsFunc(u.EscapedPath()+"&"+u.RawQuery, func(r rune) bool { return r == '/' || r == '&' }) {
-		if _, value, ok := strings.Cut(part, "="); ok {
-			part = value
-		}
-		plain, err := url.QueryUnescape(part)
-		for _, text := range []string{part, plain} {
-			if err == nil && len(text) >= longSecret && !foreign.PlainWord(text) {
-				e.Hidden.Add(text, name+"_PATH")
-			}
-		}
-	}
-}
-
-// longSecret is the length in bytes from which a part of a URL counts as a secret:
-// shorter ones are words, mostly.
-const longSecret = 8
 
 // Redact takes secrets out of a text that came from the target.
 func (e *Endpoint) Redact(text string) string { return e.Hidden.String(text) }
@@ -245,7 +217,7 @@ func (e *Endpoint) Replicas(t Target) ([]*Endpoint, error) {
 			return nil, Usagef("replica: %s", strings.ReplaceAll(err.Error(), "destkit load https", "--replica https"))
 		}
 		r.memory, r.Hidden = e.memory, e.Hidden
-		e.SeedURL(r.URL, "$DESTKIT_URL")
+		e.Hidden.AddURL(r.URL, "$DESTKIT_URL")
 		if r.Transport.Standard {
 			r.Shared, _ = r.RoundTripper()
 		}
