@@ -158,7 +158,8 @@ func Compare(before, after *Result, tolerance float64) *Comparison {
 
 const (
 	// mostSpread is what a rate, the mean, p50 and p90 may change by at most: a regression of
-	// 20 % is seen, however unsteady the runs were.
+	// 20 % is seen, however unsteady the runs were. Where the machine itself was slower it may
+	// not be: slowerBy comes on top.
 	mostSpread = 0.15
 	// leastTail is what p90 may change by at least, and twice as much p99: machines differ by
 	// it from one minute to the next.
