@@ -2,6 +2,7 @@ package loadgen
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -17,7 +18,7 @@ type Difference struct {
 	// Change is the share by which After is more than Before; 0 where Before is 0.
 	Change float64 `json:"change"`
 	// Tolerance is the share by which it may change: as given, or more where two equal loads
-	// differ by as much, or where the machine was slower.
+	// differ by as much.
 	Tolerance float64 `json:"tolerance"`
 	// Worse and Better say that the change is beyond the tolerance, and which way.
 	Worse  bool `json:"worse"`
@@ -102,7 +103,7 @@ func Compare(before, after *Result, tolerance float64) *Comparison {
 	}
 	apart("processors", before.Generator.CPUs, after.Generator.CPUs)
 	if c.slower = slowerBy(before, after); c.slower > 0 {
-		c.Apart = append(c.Apart, fmt.Sprintf("the generator needed %.0f %% more processor time for a request, so rates and times are tolerated as much more", 100*c.slower))
+		c.Apart = append(c.Apart, fmt.Sprintf("the generator needed %.0f %% more processor time for a request, so rates and times that are worse by as much are not comparable", 100*c.slower))
 	}
 	times := load
 	for _, side := range []struct {
@@ -158,12 +159,15 @@ func Compare(before, after *Result, tolerance float64) *Comparison {
 
 const (
 	// mostSpread is what a rate, the mean, p50 and p90 may change by at most: a regression of
-	// 20 % is seen, however unsteady the runs were. Where the machine itself was slower it may
-	// not be: slowerBy comes on top.
+	// 20 % is seen, however unsteady the runs were. Where the machine itself was slower it is
+	// worse, or not comparable: see slowerBy.
 	mostSpread = 0.15
 	// leastTail is what p90 may change by at least, and twice as much p99: machines differ by
 	// it from one minute to the next.
 	leastTail = 0.08
+	// leastFollows is the power of slowerBy by which every target follows at least. Measured on
+	// saturated machines: rates with the power of 0.4 to 0.7, times of 0.3 to 0.8.
+	leastFollows = 0.5
 	// busyMachine is the share of its processors from which on a machine says by its own speed
 	// how fast target and generator are, and leastSlower what runs on one machine differ by.
 	busyMachine, leastSlower = 0.7, 0.05
@@ -171,7 +175,8 @@ const (
 
 // slowerBy is the share by which the generator needed more processor time for a request, which
 // is always the same work; 0: hardly, or the machine was not busy, so that it does not matter. On
-// shared machines it is up to a half from one minute to the next, and every figure follows.
+// shared machines it is up to a half from one minute to the next. How far a target follows depends
+// on the target, so that a figure that is worse by about as much says nothing.
 func slowerBy(before, after *Result) float64 {
 	cost := func(r *Result) float64 {
 		if r.Requests == 0 || r.Generator.MachineCPUs < busyMachine*float64(r.Generator.CPUs) {
@@ -234,21 +239,29 @@ func (c *Comparison) addService(reason string, before, after *ServiceFigures) {
 // tolerance counts.
 func (c *Comparison) add(reason string, good int, name, unit string, before, after float64, tolerances ...float64) {
 	d := Difference{Name: name, Unit: unit, Before: before, After: after, NotComparable: reason, Tolerance: slices.Max(append(tolerances, c.tolerance))}
-	switch {
-	case unit == "ms":
-		d.Tolerance = (1+d.Tolerance)*(1+c.slower) - 1
-	case strings.HasSuffix(name, "per second"):
-		d.Tolerance = 1 - (1-d.Tolerance)/(1+c.slower)
-	}
 	if before != 0 {
 		d.Change = after/before - 1
 	}
+	least := 1.0 // by which the figure follows a slower machine, at least and at most
+	most := least
+	if unit == "ms" || strings.HasSuffix(name, "per second") {
+		most += c.slower
+		least = math.Pow(most, leastFollows)
+	}
 	// From nothing to something has no share, and is a change all the same.
-	more := d.Change > d.Tolerance || before == 0 && after > 0
-	less := d.Change < -d.Tolerance
-	if reason == "" {
-		d.Worse = good > 0 && less || good < 0 && more
-		d.Better = good > 0 && more || good < 0 && less
+	more := func(tolerance, follows float64) bool {
+		return d.Change > (1+tolerance)*follows-1 || before == 0 && after > 0
+	}
+	less := func(tolerance, follows float64) bool { return d.Change < (1-tolerance)/follows-1 }
+	worse := func(follows float64) bool {
+		return good > 0 && less(d.Tolerance, follows) || good < 0 && more(d.Tolerance, follows)
+	}
+	switch {
+	case reason != "":
+	case worse(least) && !worse(most):
+		d.NotComparable = "not the same machine: slower by about as much as this is worse"
+	default:
+		d.Worse, d.Better = worse(most), good > 0 && more(d.Tolerance, 1) || good < 0 && less(d.Tolerance, 1)
 	}
 	c.Worse = c.Worse || d.Worse
 	c.Differences = append(c.Differences, d)

@@ -107,7 +107,7 @@ func gateComparison(c *loadgen.Comparison) error {
 		return exit.With(exit.GateFailed)
 	}
 	if reasons := c.NotComparable(); len(reasons) > 0 {
-		return exit.Usagef("--fail: nothing that can be compared is worse, but not all can be: %s; compare two runs with the same flags", strings.Join(reasons, "; "))
+		return exit.Usagef("--fail: nothing that can be compared is worse, but not all can be: %s; compare two runs with the same flags, on a machine that does nothing else", strings.Join(reasons, "; "))
 	}
 	return nil
 }
@@ -126,9 +126,9 @@ func readResults(files []string) ([]*loadgen.Result, error) {
 
 func writeComparison(w io.Writer, c *loadgen.Comparison) {
 	if len(c.Apart) > 0 {
-		what := "not the same load"
-		if len(c.NotComparable()) == 0 {
-			what = "not the same machine"
+		what := "not the same machine"
+		if slices.ContainsFunc(c.NotComparable(), func(reason string) bool { return strings.HasPrefix(reason, "not the same load") }) {
+			what = "not the same load"
 		}
 		foreign.Printf(w, "%s: %s\n", what, strings.Join(c.Apart, "; "))
 	}
