@@ -10,13 +10,13 @@ import (
 
 	"github.com/destkit/destkit/cmd/destkit/internal/configfile"
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/internal/testkit"
 )
 
 // configured parses args, applies a configuration file and resolves.
 func configured(t *testing.T, src string, args ...string) (*judgement, conformance.Options, error) {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "c.yaml")
-	require.NoError(t, os.WriteFile(file, []byte(src), 0o600))
+	file := testkit.WriteFile(t, "c.yaml", src)
 	j := &judgement{}
 	cmd := conformCommand(j)
 	require.NoError(t, cmd.ParseFlags(append(args, "--config", file)))

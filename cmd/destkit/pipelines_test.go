@@ -16,6 +16,7 @@ import (
 	"github.com/destkit/destkit/cmd/destkit/internal/configfile"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/internal/matrixtest"
+	"github.com/destkit/destkit/internal/testkit"
 )
 
 // gitlabPipeline is docs/ci/gitlab-ci.yml, strictly: the keys of one job.
@@ -261,8 +262,7 @@ func TestGuideSettings(t *testing.T) {
 	_, settings, found := strings.Cut(string(guide), "\n# destkit.yaml\n")
 	require.True(t, found)
 	settings, _, _ = strings.Cut(settings, "```")
-	file := filepath.Join(t.TempDir(), "destkit.yaml")
-	require.NoError(t, os.WriteFile(file, []byte(settings), 0o600))
+	file := testkit.WriteFile(t, "destkit.yaml", settings)
 	j := &judgement{}
 	cmd := conformCommand(j)
 	j.config = file

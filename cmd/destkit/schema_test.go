@@ -22,6 +22,7 @@ import (
 	"github.com/destkit/destkit/conformance/report"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/internal/skeletons"
+	"github.com/destkit/destkit/internal/testkit"
 	"github.com/destkit/destkit/internal/yamldoc"
 	"github.com/destkit/destkit/loadgen"
 	"github.com/destkit/destkit/server"
@@ -244,8 +245,7 @@ func TestSchemasRefuse(t *testing.T) {
 	} {
 		require.Error(t, compiledSchema(t, name).Validate(yamlValue(t, name, text)), name)
 		if read, ok := readers[name]; ok && name != "config-service" {
-			file := filepath.Join(t.TempDir(), "file.yaml")
-			require.NoError(t, os.WriteFile(file, []byte("{"+text+"}"), 0o600))
+			file := testkit.WriteFile(t, "file.yaml", "{"+text+"}")
 			require.Error(t, read(file), name)
 		}
 	}

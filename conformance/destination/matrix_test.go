@@ -63,14 +63,7 @@ func TestKillMatrix(t *testing.T) {
 		}
 		t.Run(v.ID, func(t *testing.T) {
 			t.Parallel()
-			want := []string{matrixtest.CheckOf(v.ID)}
-			var also []string
-			for _, a := range v.Also {
-				want = append(want, a.ID)
-				also = append(also, a.ID+": "+a.Why)
-				require.NotEmpty(t, a.Why, "%s also %s needs its reason", v.ID, a.ID)
-			}
-			require.LessOrEqual(t, len(v.Also), 4)
+			want, also := matrixtest.Trips(t, v.ID, v.Also)
 			r := judgeSteadily(t, want, stageFor(v.ID))
 			got := tripped(r)
 			slices.Sort(want)

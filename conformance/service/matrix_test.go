@@ -48,14 +48,7 @@ func TestServiceKillMatrix(t *testing.T) {
 		}
 		t.Run(v.ID, func(t *testing.T) {
 			t.Parallel()
-			want := []string{matrixtest.CheckOf(v.ID)}
-			var also []string
-			for _, a := range v.Also {
-				want = append(want, a.ID)
-				also = append(also, a.ID+": "+a.Why)
-				require.NotEmpty(t, a.Why, "%s also %s needs its reason", v.ID, a.ID)
-			}
-			require.LessOrEqual(t, len(v.Also), 4)
+			want, also := matrixtest.Trips(t, v.ID, v.Also)
 			area, _, _ := strings.Cut(v.ID, "-")
 			slices.Sort(want)
 			var got []string

@@ -91,16 +91,21 @@ func TestMatrixDashboardWalk(t *testing.T) {
 	b.Sees("must be a number of requests per second")
 	b.Look("load-refused")
 	b.Open("/")
+	pausesAndStops(t, b, ended, "load")
+}
+
+// pausesAndStops uses the buttons of a load, up to its report.
+func pausesAndStops(t *testing.T, b *browser.Tab, ended <-chan error, name string) {
 	b.Click(browser.Button("/pause"))
 	b.Sees("paused")
-	b.Look("load-paused")
+	b.Look(name + "-paused")
 	b.Click(browser.Button("/resume"))
 	b.Sees("The load goes on.")
 	b.Do(chromedp.Evaluate("window.confirm = () => true", nil))
 	b.Click(browser.Button("/stop"))
 	b.Sees("ended by: stopped")
 	require.NoError(t, <-ended)
-	b.Look("load-report")
+	b.Look(name + "-report")
 }
 
 // unsteadyService is a service that answers every thirtieth request of its API with 503.
@@ -151,13 +156,5 @@ func TestMatrixServiceDashboardWalk(t *testing.T) {
 	b.Click(browser.Button("/rate"))
 	b.Sees("The rate is 20 requests/s from now on.")
 	b.Sees("of 20 asked for")
-	b.Click(browser.Button("/pause"))
-	b.Sees("paused")
-	b.Click(browser.Button("/resume"))
-	b.Sees("The load goes on.")
-	b.Do(chromedp.Evaluate("window.confirm = () => true", nil))
-	b.Click(browser.Button("/stop"))
-	b.Sees("ended by: stopped")
-	require.NoError(t, <-ended)
-	b.Look("load-service-report")
+	pausesAndStops(t, b, ended, "load-service")
 }

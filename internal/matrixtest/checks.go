@@ -103,6 +103,23 @@ func (k *KillTable) Write(t *testing.T, file, front string, violations int) {
 	k.table.Write(t, file, head, fmt.Sprintf("\n%d violations, each caught.\n", violations), violations)
 }
 
+// Trips are the checks that a violation trips: its own, and at most four others with their reasons,
+// which also lists as they are published.
+func Trips[A ~struct{ ID, Why string } | ~struct {
+	ID  string `json:"id"`
+	Why string `json:"why"`
+}](t testing.TB, violation string, others []A) (want, also []string) {
+	t.Helper()
+	require.LessOrEqual(t, len(others), 4)
+	want = []string{CheckOf(violation)}
+	for _, other := range others {
+		a := struct{ ID, Why string }(other)
+		want, also = append(want, a.ID), append(also, a.ID+": "+a.Why)
+		require.NotEmpty(t, a.Why, "%s also %s needs its reason", violation, a.ID)
+	}
+	return want, also
+}
+
 // Table is a matrix as it is published: a line of Markdown for each cell. The
 // zero value is an empty one. It is safe for parallel use.
 type Table[K cmp.Ordered] struct {

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/internal/testkit"
 )
 
 // TestOpenAt: it opens what Open opens, for the same reasons not, and reads the
@@ -24,7 +26,7 @@ func TestOpenAt(t *testing.T) {
 			[]Object{{Name: "nobody"}, {Query: "SELECT nothing FROM users"}, {Query: "SELECT * FROM nobody"}}},
 		"postgres": {"postgres", postgresDatabase(t, "described", script), []Object{users, all, {Catalog: "described", Schema: "public", Name: "users"}},
 			[]Object{{Name: "nobody"}, {Query: "SELECT nothing FROM users"}, {Query: "SELECT * FROM nobody"}}},
-		"csv": {"csv", map[string]any{"path": write(t, "users.csv", "id,email\n1,a@x\n")}, []Object{users}, []Object{{Name: "nobody"}, all}},
+		"csv": {"csv", map[string]any{"path": testkit.WriteFile(t, "users.csv", "id,email\n1,a@x\n")}, []Object{users}, []Object{{Name: "nobody"}, all}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			given := credentials(tc.credentials)
@@ -61,7 +63,7 @@ func TestOpenAtRefuses(t *testing.T) {
 		"unknown type":      {"paper", map[string]any{}},
 		"no path":           {"sqlite", map[string]any{}},
 		"no such file":      {"sqlite", map[string]any{"path": "/nowhere/crm.sqlite"}},
-		"no database":       {"sqlite", map[string]any{"path": write(t, "crm.sqlite", "this is a letter, and quite a long one, so that it fills a header of a database. "+"It goes on for a while.")}},
+		"no database":       {"sqlite", map[string]any{"path": testkit.WriteFile(t, "crm.sqlite", "this is a letter, and quite a long one, so that it fills a header of a database. "+"It goes on for a while.")}},
 		"wrong password":    {"postgres", postgresCredentials(t, map[string]any{"password": "not-the-s3cret"})},
 		"no such database":  {"postgres", postgresCredentials(t, map[string]any{"database": "nowhere"})},
 		"refused warehouse": {"snowflake", map[string]any{"account": "a", "warehouse": "W", "database": "D", "user": "U", "password": "wrong"}},

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/internal/source/internal/fileformat"
+	"github.com/destkit/destkit/internal/testkit"
 )
 
 // folder writes files into a new folder.
@@ -52,7 +53,7 @@ func TestFolderOfFiles(t *testing.T) {
 }
 
 func TestOneFile(t *testing.T) {
-	path := write(t, "export.2024.data", "id,name\n1,x\n")
+	path := testkit.WriteFile(t, "export.2024.data", "id,name\n1,x\n")
 	src := open(t, "csv", map[string]any{"path": path}, Options{})
 	tables, err := src.Tables(t.Context())
 	require.NoError(t, err)
@@ -88,7 +89,7 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 func TestFileChangedWhileRead(t *testing.T) {
 	for typ, line := range map[string]string{"csv": "1\n", "jsonl": `{"a":1}` + "\n"} {
 		head := map[string]string{"csv": "a\n"}[typ]
-		path := write(t, "a."+typ, head+strings.Repeat(line, 100_000))
+		path := testkit.WriteFile(t, "a."+typ, head+strings.Repeat(line, 100_000))
 		src := open(t, typ, map[string]any{"path": path}, Options{})
 		rows, err := src.(Reader).Rows(t.Context(), Object{Name: "a"}, nil, nil)
 		require.NoError(t, err)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/internal/testkit"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -26,7 +27,7 @@ func TestProbe(t *testing.T) {
 	valid := validCredentials()
 	with := func(typ, key string, v any) map[string]any { valid[typ][key] = v; return valid[typ] }
 	wrongKey := map[string]any{"type": "service_account", "project_id": "p", "private_key": "wrong", "client_email": "e"}
-	notDB := write(t, "a.sqlite", "this is a text and by far no database")
+	notDB := testkit.WriteFile(t, "a.sqlite", "this is a text and by far no database")
 	missing := t.TempDir() + "/none.csv"
 	for _, c := range []struct {
 		name, typ string
@@ -35,9 +36,9 @@ func TestProbe(t *testing.T) {
 	}{
 		{"generator", "generator", valid["generator"], []string{"credentials passed", "connect passed", "read passed"}},
 		{"topics", "topic_log", nil, []string{"credentials passed", "connect passed", "read passed"}},
-		{"csv", "csv", map[string]any{"path": write(t, "a.csv", "a\n1\n")}, []string{"credentials passed", "connect passed", "read passed"}},
+		{"csv", "csv", map[string]any{"path": testkit.WriteFile(t, "a.csv", "a\n1\n")}, []string{"credentials passed", "connect passed", "read passed"}},
 		{"missing file", "csv", map[string]any{"path": missing}, []string{"credentials passed", "connect failed open " + missing + ": there is no such file", "read skipped"}},
-		{"empty csv", "csv", map[string]any{"path": write(t, "e.csv", "")}, nil},
+		{"empty csv", "csv", map[string]any{"path": testkit.WriteFile(t, "e.csv", "")}, nil},
 		{"not a database", "sqlite", map[string]any{"path": notDB}, []string{"credentials passed", "connect failed read " + notDB + ": the file is not a SQLite database", "read skipped"}},
 		{"credentials", "sqlite", map[string]any{"pat": "x"}, []string{"credentials failed credentials.path: is required; credentials.pat: is not a field of sqlite; its fields are path", "connect skipped", "read skipped"}},
 		{"type", "oracle", nil, []string{"credentials failed source type: is not a type of source; use one of sqlite, postgres, csv, jsonl, parquet, generator, topic_log, azure_synapse, big_query, databricks, materialize, mysql, redshift, snowflake, sql_server"}},

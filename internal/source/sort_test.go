@@ -9,12 +9,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/internal/testkit"
 )
 
 // TestSortOnDisk: more than fits goes to disk and comes back whole.
 func TestSortOnDisk(t *testing.T) {
 	pad := string(bytes.Repeat([]byte("x"), 500))
-	src := open(t, "jsonl", map[string]any{"path": write(t, "a.jsonl", func() string {
+	src := open(t, "jsonl", map[string]any{"path": testkit.WriteFile(t, "a.jsonl", func() string {
 		var b bytes.Buffer
 		for i := range 40_000 {
 			fmt.Fprintf(&b, "{\"k\":%d,\"pad\":%q}\n", (i*7919)%40_000, pad)

@@ -3,15 +3,12 @@ package source
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/internal/testkit"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -33,34 +30,12 @@ func open(t testing.TB, typ string, values map[string]any, o Options) Source {
 	return src
 }
 
-// write makes a file in a new folder.
-func write(t testing.TB, name, content string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
-	return path
-}
-
 // readAll reads rows as one JSON array each.
 func readAll(t testing.TB, src Source, object Object, columns, order []string) []string {
 	t.Helper()
 	rows, err := src.(Reader).Rows(t.Context(), object, columns, order)
 	require.NoError(t, err)
-	defer func() { require.NoError(t, rows.Close()) }()
-	var out []string
-	for {
-		values, err := rows.Next()
-		if errors.Is(err, io.EOF) {
-			return out
-		}
-		require.NoError(t, err)
-		var cells []string
-		for _, v := range values {
-			require.True(t, json.Valid(v), "%s", v)
-			cells = append(cells, string(v))
-		}
-		out = append(out, "["+strings.Join(cells, ",")+"]")
-	}
+	return testkit.Rows(t, rows)
 }
 
 // short writes columns as "name type kind".
@@ -113,8 +88,8 @@ func TestOpenRefuses(t *testing.T) {
 func TestExecuteOnlyOnEmulated(t *testing.T) {
 	for typ, values := range map[string]map[string]any{
 		"generator": {"rows": 1},
-		"sqlite":    {"path": write(t, "a.sqlite", "")},
-		"csv":       {"path": write(t, "a.csv", "a\n")},
+		"sqlite":    {"path": testkit.WriteFile(t, "a.sqlite", "")},
+		"csv":       {"path": testkit.WriteFile(t, "a.csv", "a\n")},
 		"topic_log": {},
 	} {
 		require.ErrorIs(t, Execute(t.Context(), open(t, typ, values, Options{}), "DELETE FROM users"), ErrReadOnly, typ)
@@ -124,7 +99,7 @@ func TestExecuteOnlyOnEmulated(t *testing.T) {
 func TestQueriesOnlyOfSQL(t *testing.T) {
 	for typ, values := range map[string]map[string]any{
 		"generator": {"rows": 1},
-		"csv":       {"path": write(t, "a.csv", "a\n")},
+		"csv":       {"path": testkit.WriteFile(t, "a.csv", "a\n")},
 		"topic_log": {},
 	} {
 		d, _ := Type(typ)
@@ -141,8 +116,8 @@ func TestCancelled(t *testing.T) {
 	lines := "a\n" + strings.Repeat("1\n", 5000)
 	for typ, values := range map[string]map[string]any{
 		"generator": {"rows": 1_000_000},
-		"csv":       {"path": write(t, "a.csv", lines)},
-		"jsonl":     {"path": write(t, "a.jsonl", strings.Repeat(`{"a":1}`+"\n", 5000))},
+		"csv":       {"path": testkit.WriteFile(t, "a.csv", lines)},
+		"jsonl":     {"path": testkit.WriteFile(t, "a.jsonl", strings.Repeat(`{"a":1}`+"\n", 5000))},
 		"sqlite":    {"path": database(t, "CREATE TABLE a (a); INSERT INTO a SELECT value FROM generate_series(1, 5000)")},
 	} {
 		t.Run(typ, func(t *testing.T) {

@@ -12,6 +12,8 @@ import (
 	"pgregory.net/rapid"
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
+
+	"github.com/destkit/destkit/internal/testkit"
 )
 
 // database makes a SQLite file by a script. It knows generate_series as a
@@ -113,7 +115,7 @@ func TestSQLiteQueries(t *testing.T) {
 
 func TestSQLiteFiles(t *testing.T) {
 	folder := t.TempDir()
-	text := write(t, "text.sqlite", strings.Repeat("no database ", 100))
+	text := testkit.WriteFile(t, "text.sqlite", strings.Repeat("no database ", 100))
 	for path, says := range map[string]string{
 		folder + "/missing.db": "open " + folder + "/missing.db: there is no such file",
 		folder:                 "open " + folder + ": it is a folder, and must be a file",
@@ -124,12 +126,12 @@ func TestSQLiteFiles(t *testing.T) {
 		_, err := Open(t.Context(), "sqlite", credentials(map[string]any{"path": path}), Options{})
 		require.EqualError(t, err, "open sqlite source: "+says)
 	}
-	tables, err := open(t, "sqlite", map[string]any{"path": write(t, "empty.db", "")}, Options{}).Tables(t.Context())
+	tables, err := open(t, "sqlite", map[string]any{"path": testkit.WriteFile(t, "empty.db", "")}, Options{}).Tables(t.Context())
 	require.NoError(t, err, "an empty file is a database without tables")
 	require.Empty(t, tables)
 
 	if os.Geteuid() != 0 {
-		secret := write(t, "secret.db", "")
+		secret := testkit.WriteFile(t, "secret.db", "")
 		require.NoError(t, os.Chmod(secret, 0))
 		_, err = Open(t.Context(), "sqlite", credentials(map[string]any{"path": secret}), Options{})
 		require.ErrorContains(t, err, "the service may not read it")

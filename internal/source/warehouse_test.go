@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/internal/testkit"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -179,8 +180,8 @@ func TestWarehouseOpenedAtOnce(t *testing.T) {
 
 func TestWarehouseForeignFile(t *testing.T) {
 	for path, says := range map[string]string{
-		database(t, "CREATE TABLE precious (a)"):                "the file is a database of another program",
-		write(t, "text", strings.Repeat("not a database ", 50)): "file is not a database",
+		database(t, "CREATE TABLE precious (a)"):                            "the file is a database of another program",
+		testkit.WriteFile(t, "text", strings.Repeat("not a database ", 50)): "file is not a database",
 	} {
 		before, err := os.ReadFile(path)
 		require.NoError(t, err)

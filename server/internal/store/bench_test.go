@@ -32,66 +32,50 @@ func benchStores(b *testing.B, run func(b *testing.B, s *Store, workspace, sync 
 	}
 }
 
+// BenchmarkReadSync reads a sync, and the little of it that most calls need.
 func BenchmarkReadSync(b *testing.B) {
-	benchStores(b, func(b *testing.B, s *Store, workspace, sync int64) {
-		ctx := context.Background()
-		b.RunParallel(func(pb *testing.PB) {
-			for pb.Next() {
-				require.NoError(b, s.View(ctx, func(tx *Tx) error {
-					_, err := Syncs.Read(tx, workspace, sync)
-					return err
-				}))
-			}
-		})
-	})
-}
-
-func BenchmarkSyncHead(b *testing.B) {
-	benchStores(b, func(b *testing.B, s *Store, workspace, sync int64) {
-		ctx := context.Background()
-		b.RunParallel(func(pb *testing.PB) {
-			for pb.Next() {
-				require.NoError(b, s.View(ctx, func(tx *Tx) error {
-					_, err := Syncs.Head(tx, workspace, sync)
-					return err
-				}))
-			}
-		})
-	})
-}
-
-// BenchmarkListSyncs lists 100 of 10,000, the first page and one in the middle.
-func BenchmarkListSyncs(b *testing.B) {
-	for _, page := range []int64{1, 50} {
-		b.Run(fmt.Sprint("page=", page), func(b *testing.B) {
-			benchStores(b, func(b *testing.B, s *Store, workspace, _ int64) {
-				for range b.N {
-					require.NoError(b, s.View(b.Context(), func(tx *Tx) error {
-						found, total, err := Syncs.List(tx, workspace, Page{Number: page, PerPage: 100})
-						require.Len(b, found, 100)
-						require.EqualValues(b, 10_000, total)
-						return err
-					}))
-				}
+	for name, read := range map[string]func(tx *Tx, workspace, sync int64) error{
+		"whole": func(tx *Tx, workspace, sync int64) error { _, err := Syncs.Read(tx, workspace, sync); return err },
+		"head":  func(tx *Tx, workspace, sync int64) error { _, err := Syncs.Head(tx, workspace, sync); return err },
+	} {
+		b.Run(name, func(b *testing.B) {
+			benchStores(b, func(b *testing.B, s *Store, workspace, sync int64) {
+				b.RunParallel(func(pb *testing.PB) {
+					for pb.Next() {
+						require.NoError(b, s.View(context.Background(), func(tx *Tx) error { return read(tx, workspace, sync) }))
+					}
+				})
 			})
 		})
 	}
 }
 
-// BenchmarkSyncHeads is the same list for a server that keeps the replies.
-func BenchmarkSyncHeads(b *testing.B) {
+// BenchmarkListSyncs lists 100 of 10,000, the first page and one in the middle; heads are for a
+// server that keeps the replies.
+func BenchmarkListSyncs(b *testing.B) {
 	for _, page := range []int64{1, 50} {
-		b.Run(fmt.Sprint("page=", page), func(b *testing.B) {
-			benchStores(b, func(b *testing.B, s *Store, workspace, _ int64) {
-				for range b.N {
-					require.NoError(b, s.View(b.Context(), func(tx *Tx) error {
-						found, _, err := Syncs.Heads(tx, workspace, Page{Number: page, PerPage: 100})
-						require.Len(b, found, 100)
-						return err
-					}))
-				}
+		for _, heads := range []bool{false, true} {
+			b.Run(fmt.Sprint("page=", page, ",heads=", heads), func(b *testing.B) {
+				benchStores(b, func(b *testing.B, s *Store, workspace, _ int64) {
+					for range b.N {
+						require.NoError(b, s.View(b.Context(), func(tx *Tx) error {
+							var found, total int
+							if heads {
+								list, n, err := Syncs.Heads(tx, workspace, Page{Number: page, PerPage: 100})
+								found, total = len(list), int(n)
+								require.NoError(b, err)
+							} else {
+								list, n, err := Syncs.List(tx, workspace, Page{Number: page, PerPage: 100})
+								found, total = len(list), int(n)
+								require.NoError(b, err)
+							}
+							require.Equal(b, []int{100, 10_000}, []int{found, total})
+							return nil
+						}))
+					}
+				})
 			})
-		})
+		}
 	}
 }
 

@@ -10,13 +10,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/internal/testkit"
 	"github.com/destkit/destkit/internal/yamldoc"
 )
 
 // TestFixturesHavePlaces: the judge's messages about an entry point at its line.
 func TestFixturesHavePlaces(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "c.yaml")
-	require.NoError(t, os.WriteFile(file, []byte("fixtures:\n  contact:\n    nofield: 3\n    bad: {email: x}\n"), 0o600))
+	file := testkit.WriteFile(t, "c.yaml", "fixtures:\n  contact:\n    nofield: 3\n    bad: {email: x}\n")
 	settings, err := Apply(&cobra.Command{}, file)
 	require.NoError(t, err)
 	require.Equal(t, "3", settings.Fixtures["contact"].Fields["nofield"])
@@ -46,8 +46,7 @@ func TestFilesBesideTheConfiguration(t *testing.T) {
 }
 
 func TestLocated(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "c.yaml")
-	require.NoError(t, os.WriteFile(file, []byte("objects:\n  - name: a\n    fields: [{name: id, type: strng}]\nseed: 7\n"), 0o600))
+	file := testkit.WriteFile(t, "c.yaml", "objects:\n  - name: a\n    fields: [{name: id, type: strng}]\nseed: 7\n")
 	for text, want := range map[string]string{
 		"check configuration: objects[0].fields[0].type: unknown type":     file + ":3:31: objects[0].fields[0].type: unknown type",
 		"check configuration: objects[0].operations: must name one":        file + ":2:5: objects[0].operations: must name one",
@@ -65,8 +64,7 @@ func TestYAMLMistakesAreUsageErrors(t *testing.T) {
 	var dst struct {
 		Count int `yaml:"count"`
 	}
-	file := filepath.Join(t.TempDir(), "f.yaml")
-	require.NoError(t, os.WriteFile(file, []byte("cuont: 3\n"), 0o600))
+	file := testkit.WriteFile(t, "f.yaml", "cuont: 3\n")
 	_, parsing := parseYAML("f.yaml", []byte("a: ["))
 	for name, tc := range map[string]struct {
 		err  error

@@ -13,6 +13,7 @@ import (
 
 	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/internal/source/internal/fileformat"
+	"github.com/destkit/destkit/internal/testkit"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -48,13 +49,13 @@ func TestCSVKinds(t *testing.T) {
 		for _, v := range strings.Split(column, ",") {
 			content += v + ",x\n"
 		}
-		columns, err := open(t, "csv", map[string]any{"path": write(t, "a.csv", content)}, source.Options{}).Columns(t.Context(), source.Object{Name: "a"})
+		columns, err := open(t, "csv", map[string]any{"path": testkit.WriteFile(t, "a.csv", content)}, source.Options{}).Columns(t.Context(), source.Object{Name: "a"})
 		require.NoError(t, err)
 		require.Equal(t, want, columns[0].Kind, column)
 		require.Equal(t, string(want), columns[0].Type)
 	}
 	late := "a\n" + strings.Repeat("1\n", fileformat.Sampled) + "x\n"
-	src := open(t, "csv", map[string]any{"path": write(t, "a.csv", late)}, source.Options{})
+	src := open(t, "csv", map[string]any{"path": testkit.WriteFile(t, "a.csv", late)}, source.Options{})
 	columns, err := src.Columns(t.Context(), source.Object{Name: "a"})
 	require.NoError(t, err)
 	require.Equal(t, api.KindInteger, columns[0].Kind, "only the first 1,000 values count")
@@ -63,7 +64,7 @@ func TestCSVKinds(t *testing.T) {
 }
 
 func TestCSVRows(t *testing.T) {
-	path := write(t, "a.csv", "\ufeff id , name\t,\"quo\"\"ted\",ok\r\n"+
+	path := testkit.WriteFile(t, "a.csv", "\ufeff id , name\t,\"quo\"\"ted\",ok\r\n"+
 		"2,\"a, \"\"b\"\"\nc\",x,true\r\n10,,\"\",false\n1,ä\xff,\\,\n")
 	src := open(t, "csv", map[string]any{"path": path}, source.Options{})
 	columns, err := src.Columns(t.Context(), source.Object{Name: "a"})
@@ -91,7 +92,7 @@ func TestCSVRefuses(t *testing.T) {
 		"a\n\"open\n":     "line 2, column 7: extraneous or missing \" in quoted-field",
 		"a\n\"" + strings.Repeat("x\n", fileformat.LongestRecord/2+(64<<10)): "after line 1: the record is longer than 16 MiB",
 	} {
-		path := write(t, "a.csv", content)
+		path := testkit.WriteFile(t, "a.csv", content)
 		_, err := open(t, "csv", map[string]any{"path": path}, source.Options{}).Tables(t.Context())
 		require.ErrorContains(t, err, "read "+path+": ")
 		require.ErrorContains(t, err, says, "%.40q", content)
@@ -109,7 +110,7 @@ func FuzzCSV(f *testing.F) {
 
 // fuzzFile reads any bytes as a file.
 func fuzzFile(t *testing.T, format fileformat.Format, name, content string) {
-	file, err := os.Open(write(t, name, content))
+	file, err := os.Open(testkit.WriteFile(t, name, content))
 	require.NoError(t, err)
 	defer file.Close()
 	columns, err := fileformat.Columns(t.Context(), format, file)
@@ -139,7 +140,7 @@ func fuzzFile(t *testing.T, format fileformat.Format, name, content string) {
 }
 
 func TestCSVReaderStopsAfterError(t *testing.T) {
-	src := open(t, "csv", map[string]any{"path": write(t, "a.csv", "a,b\n"+strings.Repeat("1,2\n", fileformat.Sampled)+"1\n")}, source.Options{})
+	src := open(t, "csv", map[string]any{"path": testkit.WriteFile(t, "a.csv", "a,b\n"+strings.Repeat("1,2\n", fileformat.Sampled)+"1\n")}, source.Options{})
 	rows, err := src.(source.Reader).Rows(t.Context(), source.Object{Name: "a"}, nil, nil)
 	require.NoError(t, err)
 	defer rows.Close()

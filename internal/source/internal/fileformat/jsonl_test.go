@@ -8,10 +8,11 @@ import (
 
 	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/internal/source/internal/fileformat"
+	"github.com/destkit/destkit/internal/testkit"
 )
 
 func TestJSONLColumns(t *testing.T) {
-	path := write(t, "a.jsonl", "\ufeff"+`{"id": 1, "name": "x", "tags": [1], "at": "2024-01-02T03:04:05Z", "on": "2024-01-02", "n": null}
+	path := testkit.WriteFile(t, "a.jsonl", "\ufeff"+`{"id": 1, "name": "x", "tags": [1], "at": "2024-01-02T03:04:05Z", "on": "2024-01-02", "n": null}
 
 {"id": 2.5, "extra": true, "deep": {"a": {"b": [1, 2]}}, "tags": [], "mixed": 1, "e": 1e3}
   {"id": 3, "mixed": "x", "\u00e4 \"q\"": "2024-01-02", "e": 2, "name": "2024-01-02"}`)
@@ -28,7 +29,7 @@ func TestJSONLColumns(t *testing.T) {
 }
 
 func TestJSONLValuesAreCanonical(t *testing.T) {
-	src := open(t, "jsonl", map[string]any{"path": write(t, "a.jsonl", `{"k":"\u0041\/\u00e4\ud83d\ude00\n\u0001", "v" : { "a" : [ 1 , "\u0062 c" , 1.50 , 1E+2 ] } }`)}, source.Options{})
+	src := open(t, "jsonl", map[string]any{"path": testkit.WriteFile(t, "a.jsonl", `{"k":"\u0041\/\u00e4\ud83d\ude00\n\u0001", "v" : { "a" : [ 1 , "\u0062 c" , 1.50 , 1E+2 ] } }`)}, source.Options{})
 	require.Equal(t, []string{`["A/ä😀\n\u0001",{"a":[1,"b c",1.50,1E+2]}]`}, readAll(t, src, source.Object{Name: "a"}, nil, nil))
 }
 
@@ -47,12 +48,12 @@ func TestJSONLRefuses(t *testing.T) {
 		"{\"a\":" + strings.Repeat("[", 20000): "line 1: not JSON",
 		"{\"a\":\"" + strings.Repeat("x", fileformat.LongestRecord+(1<<20)) + "\"}": "line 1: longer than 16 MiB",
 	} {
-		path := write(t, "a.jsonl", content)
+		path := testkit.WriteFile(t, "a.jsonl", content)
 		_, err := open(t, "jsonl", map[string]any{"path": path}, source.Options{}).Tables(t.Context())
 		require.ErrorContains(t, err, "read "+path+": "+says, "%.40q", content)
 	}
 	late := `{"a":1}` + strings.Repeat("\n{\"a\":1}", fileformat.Sampled) + "\n{\"a\":1,\"a\":2}"
-	rows, err := open(t, "jsonl", map[string]any{"path": write(t, "a.jsonl", late)}, source.Options{}).(source.Reader).Rows(t.Context(), source.Object{Name: "a"}, nil, nil)
+	rows, err := open(t, "jsonl", map[string]any{"path": testkit.WriteFile(t, "a.jsonl", late)}, source.Options{}).(source.Reader).Rows(t.Context(), source.Object{Name: "a"}, nil, nil)
 	require.NoError(t, err)
 	defer rows.Close()
 	for err == nil {
@@ -64,7 +65,7 @@ func TestJSONLRefuses(t *testing.T) {
 // TestJSONLLongLines: lines over the buffer, and a last line without its end.
 func TestJSONLLongLines(t *testing.T) {
 	long := strings.Repeat("x", 1<<20)
-	src := open(t, "jsonl", map[string]any{"path": write(t, "a.jsonl", `{"a":"`+long+`"}`+"\n"+`{"a":"y"}`+"\n"+`{"a":"`+long+`z"}`)}, source.Options{})
+	src := open(t, "jsonl", map[string]any{"path": testkit.WriteFile(t, "a.jsonl", `{"a":"`+long+`"}`+"\n"+`{"a":"y"}`+"\n"+`{"a":"`+long+`z"}`)}, source.Options{})
 	require.Equal(t, []string{`["` + long + `"]`, `["` + long + `z"]`, `["y"]`}, readAll(t, src, source.Object{Name: "a"}, nil, []string{"a"}))
 }
 

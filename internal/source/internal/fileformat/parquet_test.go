@@ -15,6 +15,7 @@ import (
 
 	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/internal/source/internal/fileformat"
+	"github.com/destkit/destkit/internal/testkit"
 )
 
 // flat has a column of each type without nesting.
@@ -148,7 +149,7 @@ func TestParquetRefuses(t *testing.T) {
 		"empty": nil, "text": []byte("PAR1 but not really, only a text"), "short": []byte("PA"),
 		"no end": whole[:len(whole)-4], "no start": whole[8:],
 	} {
-		path := write(t, name+".parquet", string(content))
+		path := testkit.WriteFile(t, name+".parquet", string(content))
 		_, err := open(t, "parquet", map[string]any{"path": path}, source.Options{}).Tables(t.Context())
 		require.ErrorContains(t, err, "read "+path+": ", name)
 		require.ErrorContains(t, err, "not a Parquet file", name)

@@ -2,10 +2,6 @@ package fileformat_test
 
 import (
 	"encoding/json"
-	"errors"
-	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -15,6 +11,7 @@ import (
 	"github.com/destkit/destkit/internal/rawjson"
 	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/internal/source/internal/cell"
+	"github.com/destkit/destkit/internal/testkit"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -31,34 +28,12 @@ func open(t testing.TB, typ string, values map[string]any, o source.Options) sou
 	return src
 }
 
-// write makes a file in a new folder.
-func write(t testing.TB, name, content string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
-	return path
-}
-
 // readAll reads rows as one JSON array each.
 func readAll(t testing.TB, src source.Source, object source.Object, columns, order []string) []string {
 	t.Helper()
 	rows, err := src.(source.Reader).Rows(t.Context(), object, columns, order)
 	require.NoError(t, err)
-	defer func() { require.NoError(t, rows.Close()) }()
-	var out []string
-	for {
-		values, err := rows.Next()
-		if errors.Is(err, io.EOF) {
-			return out
-		}
-		require.NoError(t, err)
-		var cells []string
-		for _, v := range values {
-			require.True(t, json.Valid(v), "%s", v)
-			cells = append(cells, string(v))
-		}
-		out = append(out, "["+strings.Join(cells, ",")+"]")
-	}
+	return testkit.Rows(t, rows)
 }
 
 // short writes columns as "name type kind".
