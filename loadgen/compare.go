@@ -63,7 +63,8 @@ type Comparison struct {
 	Worse bool     `json:"worse"`
 
 	tolerance float64
-	slower    float64 // see slowerBy
+	machine   float64 // see machineRatio
+	busy      bool    // the machine, in both runs
 }
 
 // NotComparable lists the reasons why figures are not comparable, each once; none
@@ -102,8 +103,12 @@ func Compare(before, after *Result, tolerance float64) *Comparison {
 		load = "not the same load: " + strings.Join(c.Apart, "; ")
 	}
 	apart("processors", before.Generator.CPUs, after.Generator.CPUs)
-	if c.slower = slowerBy(before, after); c.slower > 0 {
-		c.Apart = append(c.Apart, fmt.Sprintf("the generator needed %.0f %% more processor time for a request, so rates and times that are worse by as much are not comparable", 100*c.slower))
+	c.busy = before.Generator.busy() && after.Generator.busy()
+	switch c.machine = machineRatio(before, after); {
+	case c.machine > 1:
+		c.Apart = append(c.Apart, fmt.Sprintf("the generator needed %.0f %% more processor time for a request, so rates and times that are worse by as much are not comparable", 100*(c.machine-1)))
+	case c.machine < 1:
+		c.Apart = append(c.Apart, fmt.Sprintf("the generator needed %.0f %% less processor time for a request, so rates and times that are not better may be worse", 100*(1-c.machine)))
 	}
 	times := load
 	for _, side := range []struct {
@@ -115,6 +120,10 @@ func Compare(before, after *Result, tolerance float64) *Comparison {
 		}
 	}
 
+	half := -1 // p50 of a busy machine is the time of either of two crowds, so that the mean says more
+	if c.busy {
+		half = 0
+	}
 	steady := func(figure func(Point) float64) float64 { return min(spread(before, after, figure), mostSpread) }
 	c.add(load, +1, "requests per second", "", before.RequestsPerSecond, after.RequestsPerSecond, steady(func(p Point) float64 { return p.RequestsPerSecond }))
 	lost := "requests failed"
@@ -146,7 +155,7 @@ func Compare(before, after *Result, tolerance float64) *Comparison {
 			c.add(times, good, t.name+" "+p, "ms", latencies[p](t.before), latencies[p](t.after), tolerance)
 		}
 		figure("mean", -1, steady(t.p50))
-		figure("p50", -1, steady(t.p50))
+		figure("p50", half, steady(t.p50))
 		figure("p90", -1, max(steady(t.p90), leastTail))
 		figure("p99", -1, max(spread(before, after, t.p99), 2*leastTail))
 		figure("p99.9", 0, 0)
@@ -159,36 +168,41 @@ func Compare(before, after *Result, tolerance float64) *Comparison {
 
 const (
 	// mostSpread is what a rate, the mean, p50 and p90 may change by at most: a regression of
-	// 20 % is seen, however unsteady the runs were. Where the machine itself was slower it is
-	// worse, or not comparable: see slowerBy.
+	// 20 % is seen, however unsteady the runs were. Where the machine itself was slower or
+	// faster it is worse, or not comparable: see machineRatio.
 	mostSpread = 0.15
 	// leastTail is what p90 may change by at least, and twice as much p99: machines differ by
 	// it from one minute to the next.
 	leastTail = 0.08
-	// leastFollows is the power of slowerBy by which every target follows at least. Measured on
-	// saturated machines: rates with the power of 0.4 to 0.7, times of 0.3 to 0.8.
+	// leastFollows is the power of machineRatio by which every target follows at least. Measured
+	// on busy machines: rates with the power of 0.4 to 0.7, times of 0.3 to 0.8.
 	leastFollows = 0.5
 	// busyMachine is the share of its processors from which on a machine says by its own speed
-	// how fast target and generator are, and leastSlower what runs on one machine differ by.
-	busyMachine, leastSlower = 0.7, 0.05
+	// how fast target and generator are, and leastApart what runs on one machine differ by.
+	busyMachine, leastApart = 0.7, 0.05
 )
 
-// slowerBy is the share by which the generator needed more processor time for a request, which
-// is always the same work; 0: hardly, or the machine was not busy, so that it does not matter. On
-// shared machines it is up to a half from one minute to the next. How far a target follows depends
-// on the target, so that a figure that is worse by about as much says nothing.
-func slowerBy(before, after *Result) float64 {
+func (g *Generator) busy() bool {
+	return g.MachineCPUs > 0 && g.MachineCPUs >= busyMachine*float64(g.CPUs)
+}
+
+// machineRatio is the processor time that the generator needed for a request, which is always the
+// same work, as a share of what it needed before; 1: hardly other, or the machine was not busy, so
+// that it does not matter. On shared machines it changes by up to a half from one minute to the
+// next. How far a target follows depends on the target, so that a figure that is worse, or not
+// better, by about as much says nothing.
+func machineRatio(before, after *Result) float64 {
 	cost := func(r *Result) float64 {
-		if r.Requests == 0 || r.Generator.MachineCPUs < busyMachine*float64(r.Generator.CPUs) {
+		if r.Requests == 0 || !r.Generator.busy() {
 			return 0
 		}
 		return r.Generator.CPUSeconds / float64(r.Requests)
 	}
 	a, b := cost(before), cost(after)
-	if a == 0 || b/a-1 < leastSlower {
-		return 0
+	if a == 0 || b == 0 || math.Abs(math.Log(b/a)) < math.Log1p(leastApart) {
+		return 1
 	}
-	return b/a - 1
+	return b / a
 }
 
 // WorseText names what is worse, by how much, and what would have been tolerated.
@@ -242,11 +256,9 @@ func (c *Comparison) add(reason string, good int, name, unit string, before, aft
 	if before != 0 {
 		d.Change = after/before - 1
 	}
-	least := 1.0 // by which the figure follows a slower machine, at least and at most
-	most := least
+	least, most := 1.0, 1.0 // by which the figure follows the speed of the machine
 	if unit == "ms" || strings.HasSuffix(name, "per second") {
-		most += c.slower
-		least = math.Pow(most, leastFollows)
+		least, most = math.Pow(c.machine, leastFollows), max(c.machine, 1)
 	}
 	// From nothing to something has no share, and is a change all the same.
 	more := func(tolerance, follows float64) bool {
@@ -260,6 +272,9 @@ func (c *Comparison) add(reason string, good int, name, unit string, before, aft
 	case reason != "":
 	case worse(least) && !worse(most):
 		d.NotComparable = "not the same machine: slower by about as much as this is worse"
+		if c.machine < 1 {
+			d.NotComparable = "not the same machine: faster, and this did not follow it"
+		}
 	default:
 		d.Worse, d.Better = worse(most), good > 0 && more(d.Tolerance, 1) || good < 0 && less(d.Tolerance, 1)
 	}
