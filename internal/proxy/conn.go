@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"container/list"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -9,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -23,6 +25,8 @@ const (
 	// lingerTimeout is how long what a caller still sends is read after its
 	// connection was closed, so that it can read the last response.
 	lingerTimeout = 500 * time.Millisecond
+	// headTimeout is how long a head may take from its first byte.
+	headTimeout = 30 * time.Second
 	// goneTimeout is how long the endpoint may still answer a caller that has closed
 	// its side.
 	goneTimeout = time.Minute
@@ -49,6 +53,8 @@ type pair struct {
 	local    atomic.Bool               // the proxy has answered by itself: nothing follows
 	open     atomic.Int32              // requests without their response
 	answered chan struct{}
+	resting  *list.Element // among the connections without a request; nil: it has one
+	ending   atomic.Bool   // endClient has bounded what is still read
 }
 
 // exchange is one request with its response on the way.
@@ -65,7 +71,10 @@ type exchange struct {
 func (p *Proxy) serve(client net.Conn) {
 	c := &pair{p: p, client: client, peer: client.RemoteAddr().String(), opened: time.Now(), pending: make(chan *exchange, mostPipelined), answered: make(chan struct{}), ended: new(atomic.Bool)}
 	c.up = newFlow(client)
+	c.up.within = c.within
 	defer client.Close()
+	p.rests(c)
+	defer p.works(c)
 	if secure, ok := client.(*tls.Conn); ok {
 		ctx, cancel := context.WithTimeout(p.ctx, dialTimeout)
 		err := secure.HandshakeContext(ctx)
@@ -103,14 +112,21 @@ func (p *Proxy) serve(client net.Conn) {
 // requests passes requests on until the caller ends; nil: the proxy ends.
 func (c *pair) requests() error {
 	for {
-		head, err := c.up.head()
+		c.p.rests(c)
+		head, err := c.up.head(mostAsked)
+		c.p.works(c)
 		if err != nil {
-			if errors.Is(err, errHeadTooLarge) {
-				c.answer(nil, http.StatusRequestHeaderFieldsTooLarge, err.Error())
+			switch {
+			case errors.Is(err, errHeadTooLarge):
+				c.answer(nil, http.StatusRequestHeaderFieldsTooLarge, "the head is larger than 16 KiB")
+				return nil
+			case errors.Is(err, os.ErrDeadlineExceeded) && !c.ending.Load() && c.open.Load() == 0:
+				c.answer(nil, http.StatusRequestTimeout, "the head of the request did not come within "+headTimeout.String())
 				return nil
 			}
 			return err
 		}
+		c.up.widen()
 		h := readRequest(head)
 		if h.refuse != "" {
 			c.answer(nil, http.StatusBadRequest, h.refuse)
@@ -200,6 +216,7 @@ func (c *pair) dial(x *exchange) error {
 	}
 	c.endpoint, c.up.dst = conn, conn
 	c.down = newFlow(conn)
+	c.down.widen()
 	c.down.dst = c.client
 	go func() {
 		defer close(c.answered)
@@ -319,7 +336,7 @@ func (c *pair) response(x *exchange) bool {
 // message passes one message on, with the interim ones before it.
 func (c *pair) message(x *exchange) (more bool, err error) {
 	for {
-		head, err := c.down.head()
+		head, err := c.down.head(maxHead)
 		switch {
 		case errors.Is(err, errHeadTooLarge):
 			return false, c.rest()
@@ -373,8 +390,21 @@ func (c *pair) abandon() {
 	}
 }
 
+// within bounds the time of a head that has begun.
+func (c *pair) within(head bool) {
+	if head {
+		_ = c.client.SetReadDeadline(time.Now().Add(headTimeout))
+		return
+	}
+	_ = c.client.SetReadDeadline(time.Time{})
+	if c.ending.Load() {
+		_ = c.client.SetReadDeadline(time.Now().Add(lingerTimeout))
+	}
+}
+
 // endClient ends the side of the caller once the endpoint has ended its own.
 func (c *pair) endClient() {
+	c.ending.Store(true)
 	closeWrite(c.client)
 	// The other direction ends when the caller closes, or after a while.
 	_ = c.client.SetReadDeadline(time.Now().Add(lingerTimeout))

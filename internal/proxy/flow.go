@@ -10,14 +10,17 @@ import (
 // Sizes of buffers in bytes.
 const (
 	readSize = 32 << 10
+	headSize = 512      // before anything has come
 	outSize  = 64 << 10 // bytes collected before a write
 	maxHead  = 256 << 10
-	maxLine  = 4 << 10 // of a chunk size
+	// mostAsked bounds the head of a request: with mostConnections, 32 MiB of heads that stall.
+	mostAsked = 16 << 10
+	maxLine   = 4 << 10 // of a chunk size
 )
 
 // Errors of a flow.
 var (
-	errHeadTooLarge = errors.New("the head is larger than 256 KiB")
+	errHeadTooLarge = errors.New("the head is too large")
 	errFraming      = errors.New("the framing is not that of HTTP/1.1")
 )
 
@@ -32,10 +35,19 @@ type flow struct {
 	out      []byte
 	writeErr error                 // the destination takes no more
 	began    func()                // the first byte of a message is there; nil: not needed
+	within   func(head bool)       // a head began that is not whole yet, and it ended; nil: not needed
 	capture  func(b []byte, n int) // n of the bytes are content, the rest is framing; nil: not needed
 }
 
-func newFlow(src net.Conn) *flow { return &flow{src: src, buf: make([]byte, readSize)} }
+// newFlow begins with a small buffer: a connection that says nothing is cheap.
+func newFlow(src net.Conn) *flow { return &flow{src: src, buf: make([]byte, headSize)} }
+
+// widen makes the buffer large enough for bodies, once there is something to read.
+func (f *flow) widen() {
+	if len(f.buf) < readSize {
+		f.buf = append(f.buf, make([]byte, readSize-len(f.buf))...)
+	}
+}
 
 // buffered are the bytes that were read and not yet taken.
 func (f *flow) buffered() []byte { return f.buf[f.r:f.w] }
@@ -112,15 +124,20 @@ func (f *flow) send(b []byte) {
 
 // head waits for a whole head and returns it, still in the buffer, with the empty
 // line at its end.
-func (f *flow) head() ([]byte, error) {
-	scanned := 0
+func (f *flow) head(most int) ([]byte, error) {
+	scanned, begun := 0, false
 	for {
 		if n := headEnd(f.buffered(), scanned); n > 0 {
 			return f.buf[f.r : f.r+n], nil
 		}
 		scanned = max(0, f.w-f.r-3)
-		if f.w-f.r >= maxHead {
+		if f.w-f.r >= most {
 			return nil, errHeadTooLarge
+		}
+		if f.within != nil && f.w > f.r && !begun {
+			begun = true
+			f.within(true)
+			defer f.within(false)
 		}
 		if err := f.fill(); err != nil {
 			return nil, err

@@ -39,10 +39,17 @@ func readRequest(raw []byte) *requestHead {
 	h := &requestHead{}
 	head := string(raw) // one copy for all of its parts
 	end := strings.IndexByte(head, '\n')
-	method, rest, ok := strings.Cut(strings.TrimRight(head[:end], "\r"), " ")
+	first, crlf := strings.CutSuffix(head[:end], "\r")
+	method, rest, ok := strings.Cut(first, " ")
 	target, proto, ok2 := strings.Cut(rest, " ")
 	h.method, h.target = method, target
 	switch {
+	case !crlf:
+		h.refuse = "a line of the head ends with LF alone"
+		return h
+	case strings.ContainsFunc(target, func(c rune) bool { return c <= ' ' || c == 0x7f }):
+		h.refuse = "the target of the request has a control character"
+		return h
 	case !ok || !ok2 || method == "" || target == "" || proto != "HTTP/1.1" && proto != "HTTP/1.0":
 		h.refuse = "the request line is not that of HTTP/1.1"
 		return h
@@ -53,13 +60,17 @@ func readRequest(raw []byte) *requestHead {
 	length, chunked := int64(-1), false
 	for at := end + 1; at < len(head); {
 		n := strings.IndexByte(head[at:], '\n')
-		line := strings.TrimSuffix(head[at:at+n], "\r")
+		line, crlf := strings.CutSuffix(head[at:at+n], "\r")
 		from := at
+		if !crlf {
+			h.refuse = "a line of the head ends with LF alone"
+			return h
+		}
 		if at += n + 1; len(line) == 0 {
 			break
 		}
 		colon := strings.IndexByte(line, ':')
-		if colon <= 0 || line[0] == ' ' || line[0] == '\t' || line[colon-1] == ' ' || line[colon-1] == '\t' || strings.IndexByte(line, '\r') >= 0 {
+		if colon <= 0 || !isToken(line[:colon]) || strings.ContainsAny(line, "\r\x00") {
 			h.refuse = "a header line is not that of HTTP/1.1"
 			return h
 		}
@@ -94,6 +105,8 @@ func readRequest(raw []byte) *requestHead {
 		}
 	}
 	switch {
+	case chunked && proto == "HTTP/1.0":
+		h.refuse = "HTTP/1.0 has no Transfer-Encoding"
 	case chunked && length >= 0:
 		h.refuse = "there are both a Content-Length and a Transfer-Encoding"
 	case chunked:
@@ -102,6 +115,16 @@ func readRequest(raw []byte) *requestHead {
 		h.framing = framing{framedLength, length}
 	}
 	return h
+}
+
+// isToken reports whether a name has only the characters of one (RFC 9110 5.6.2).
+func isToken(name string) bool {
+	for i := range len(name) {
+		if c := name[i]; c <= ' ' || c >= 0x7f || strings.IndexByte(`"(),/:;<=>?@[\]{}`, c) >= 0 {
+			return false
+		}
+	}
+	return name != ""
 }
 
 // responseHead is what the proxy reads of a response's head.

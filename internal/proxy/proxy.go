@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"cmp"
+	"container/list"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -30,8 +31,9 @@ const (
 	mostQueued = 4096     // exchanges that wait to be judged
 )
 
-// mostConnections of callers are carried at once; further ones wait.
-const mostConnections = 4096
+// mostConnections of callers are carried at once. A further one takes the place of the one that
+// has been without a request the longest, and waits where all have one.
+const mostConnections = 2048
 
 // Config of a Proxy. Only To is needed.
 type Config struct {
@@ -73,6 +75,7 @@ type Proxy struct {
 	conns   sync.WaitGroup
 	mu      sync.Mutex
 	live    map[net.Conn]struct{}
+	resting list.List        // of *pair: without a request, the longest first
 	own     []netip.AddrPort // where the proxy listens
 	queue   chan *exchange
 	drained chan struct{}
@@ -168,10 +171,8 @@ func (p *Proxy) Serve(ctx context.Context, ln net.Listener) error {
 		p.mu.Unlock()
 	}
 	for {
-		p.slots <- struct{}{}
 		conn, err := ln.Accept()
 		if err != nil {
-			<-p.slots
 			if ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
 				return nil
 			}
@@ -180,6 +181,10 @@ func (p *Proxy) Serve(ctx context.Context, ln net.Listener) error {
 				continue
 			}
 			return fmt.Errorf("accept a connection: %w", err)
+		}
+		if !p.place(ctx) {
+			conn.Close()
+			return nil
 		}
 		p.mu.Lock()
 		p.live[conn] = struct{}{}
@@ -193,6 +198,52 @@ func (p *Proxy) Serve(ctx context.Context, ln net.Listener) error {
 			}()
 			p.serve(conn)
 		})
+	}
+}
+
+// place takes a slot for a connection; false: ctx has ended.
+func (p *Proxy) place(ctx context.Context) bool {
+	for {
+		select {
+		case p.slots <- struct{}{}:
+			return true
+		default:
+		}
+		p.mu.Lock()
+		for at := p.resting.Front(); at != nil; at = at.Next() {
+			if c := at.Value.(*pair); c.open.Load() == 0 {
+				c.client.Close()
+				p.resting.Remove(at)
+				c.resting = nil
+				break
+			}
+		}
+		p.mu.Unlock()
+		select {
+		case p.slots <- struct{}{}:
+			return true
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// rests notes that a connection has no request, works that it has one.
+func (p *Proxy) rests(c *pair) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if c.resting == nil {
+		c.resting = p.resting.PushBack(c)
+	}
+}
+
+func (p *Proxy) works(c *pair) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if c.resting != nil {
+		p.resting.Remove(c.resting)
+		c.resting = nil
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -237,7 +238,13 @@ func TestTheProxyAnswersByItself(t *testing.T) {
 		"a space before a colon":  {silent.address, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length : 1\r\n\r\n{", "400 Bad Request", "a header line"},
 		"a folded header":         {silent.address, "POST / HTTP/1.1\r\nHost: a\r\nX: a\r\n b\r\n\r\n", "400 Bad Request", "a header line"},
 		"no request":              {silent.address, "hello\r\n\r\n", "400 Bad Request", "the request line"},
-		"a head that is too long": {silent.address, "GET / HTTP/1.1\r\nX: " + strings.Repeat("a", 300_000) + "\r\n\r\n", "431 Request Header Fields Too Large", "larger than 256 KiB"},
+		"a head that is too long": {silent.address, "GET / HTTP/1.1\r\nX: " + strings.Repeat("a", 300_000) + "\r\n\r\n", "431 Request Header Fields Too Large", "larger than 16 KiB"},
+		"a bare LF":               {silent.address, "POST / HTTP/1.1\r\nHost: a\nX: b\r\n\r\n", "400 Bad Request", "ends with LF alone"},
+		"an LF at the end":        {silent.address, "POST / HTTP/1.1\r\nHost: a\n\n", "400 Bad Request", "ends with LF alone"},
+		"chunks in HTTP/1.0":      {silent.address, "POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "400 Bad Request", "HTTP/1.0 has no Transfer-Encoding"},
+		"NUL in a name":           {silent.address, "POST / HTTP/1.1\r\nTransfer-Encoding\x00: chunked\r\n\r\n", "400 Bad Request", "a header line"},
+		"0xA0 in a name":          {silent.address, "POST / HTTP/1.1\r\nContent-Length\xa0: 1\r\n\r\nx", "400 Bad Request", "a header line"},
+		"CR in the target":        {silent.address, "POST /a\rb HTTP/1.1\r\nHost: a\r\n\r\n", "400 Bad Request", "control character"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -464,4 +471,29 @@ func TestALoopIsStopped(t *testing.T) {
 	ln.Close()
 	require.NoError(t, <-served)
 	p.Close()
+}
+
+// TestCallersThatStall: more connections than are carried begin a head and stall; a call still gets
+// through, and what they held is given back.
+func TestCallersThatStall(t *testing.T) {
+	address, stop := running(t, proxy.Config{To: "http://" + keepAlive(t, 0) + "/"})
+	memory := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapInuse + m.StackInuse
+	}
+	before := memory()
+	for range 4096 {
+		conn, err := net.Dial("tcp", address)
+		require.NoError(t, err)
+		t.Cleanup(func() { conn.Close() })
+		_, _ = conn.Write([]byte("POST / HTTP/1.1\r\nX: " + strings.Repeat("a", 10_000))) // refused where it was closed
+	}
+	got, err := exchange(t, address, strings.Replace(post, "\r\n", "\r\nConnection: close\r\n", 1))
+	require.NoError(t, err)
+	require.True(t, strings.HasPrefix(got, "HTTP/1.1 200 OK\r\n"), got)
+	require.Less(t, memory(), before+128<<20)
+	stop()
+	require.Less(t, memory(), before+16<<20)
 }
