@@ -87,6 +87,7 @@ func (c *choosing) resolveFiles() error {
 // shownCommands are the words of the commands that a run shows.
 type shownCommands struct {
 	access, rerun string
+	private       bool // reports of it can be read by their owner alone
 	secrets       secretWords
 }
 

@@ -2,6 +2,7 @@ package rest
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -132,7 +133,11 @@ func (a *Answerer) fail(header http.Header, c *call.Call, err error) (int, []byt
 	// Without a cause the answer is sufficient, such as that a worker serves no
 	// API. A destination that is down is logged at the call.
 	if f.Code >= http.StatusInternalServerError && f.Code != http.StatusBadGateway && f.Cause != nil {
-		a.Log.Error("call failed", "operation", c.Op.ID, "status", f.Code, "error", a.Journal.Clean(c, fmt.Sprint(f.Cause)))
+		level := slog.LevelError
+		if c.R.Context().Err() != nil { // the caller has left
+			level = slog.LevelDebug
+		}
+		a.Log.Log(context.Background(), level, "call failed", "operation", c.Op.ID, "status", f.Code, "error", a.Journal.Clean(c, fmt.Sprint(f.Cause)))
 	}
 	if f.Allow != "" {
 		header.Set("Allow", f.Allow)

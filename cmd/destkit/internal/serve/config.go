@@ -131,6 +131,8 @@ func dataError(place string, key masterKey, err error) error {
 	switch {
 	case errors.As(err, &owned):
 		return exit.Untested(fmt.Errorf("open %s: %w; stop that process first", place, owned))
+	case errors.Is(err, server.ErrWrongKey) && key.rotated() != "":
+		return exit.Usagef("the master key in %s does not open %s; a rotation was broken off, and %s has the new key: use it with --key-file", key.from, place, key.rotated())
 	case errors.Is(err, server.ErrWrongKey):
 		return exit.Usagef("the master key in %s does not open %s; set %s or --key-file to the key that it was sealed with", key.from, place, command.MasterKeyVariable)
 	case errors.Is(err, server.ErrHasData):

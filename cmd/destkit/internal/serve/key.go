@@ -129,6 +129,15 @@ func readKeyFile(file string) (masterKey, error) {
 	return masterKey{Bytes: key, from: file, file: file}, nil
 }
 
+// rotated is the file of the new key where a rotation has left one, "" where it has not.
+func (k masterKey) rotated() string {
+	file := k.file + ".new"
+	if _, err := os.Stat(file); k.file == "" || err != nil {
+		return ""
+	}
+	return file
+}
+
 // MakeKeyFile makes a key; the file must not exist.
 func MakeKeyFile(file string) (masterKey, error) {
 	key := masterKey{Bytes: make([]byte, keySize), from: file, file: file, made: file}

@@ -113,6 +113,7 @@ type Error struct {
 	Code       int
 	message    string
 	RetryAfter string
+	page       bool // the answer was no JSON
 }
 
 func (e *Error) Error() string {
@@ -192,11 +193,11 @@ func refusal(answer *http.Response, text []byte) error {
 	var body struct {
 		Message string `json:"message"`
 	}
-	_ = json.Unmarshal(text, &body) // a proxy's page has no message
+	page := json.Unmarshal(text, &body) != nil // of a proxy, or of something that is no service
 	if answer.StatusCode == http.StatusBadRequest && bytes.Contains(text, []byte("HTTP request to an HTTPS server")) {
 		body.Message = "TLS is spoken on this port, and the URL begins with http://: begin it with https://"
 	}
-	return &Error{answer.StatusCode, body.Message, answer.Header.Get("Retry-After")}
+	return &Error{answer.StatusCode, body.Message, answer.Header.Get("Retry-After"), page}
 }
 
 // Get reads the data of one resource.
@@ -245,6 +246,9 @@ func Failure(what string, err error) error {
 		return exit.Untested(fmt.Errorf("%s: %w", what, err))
 	}
 	err = fmt.Errorf("%s: %w", what, err)
+	if refused.page && refused.Code == http.StatusNotFound {
+		return exit.Untested(fmt.Errorf("%w; this is no answer of a service: check the URL and the port", err))
+	}
 	switch refused.Code {
 	case http.StatusUnauthorized, http.StatusForbidden:
 		return exit.Untested(fmt.Errorf("%w; the token is sent as it stands in the variable that --token-env names, %s without it", err, command.WorkspaceKeyVariable))
