@@ -31,9 +31,9 @@ func (w *worker) noteRecord(kind string, message, identifier []byte) {
 	if t == nil {
 		text := records.Message(kind, w.scratch[len(kind)+1:])
 		if len(message) < len(full) {
-			text = foreign.Clip(records.Message(kind, append(bytes.TrimRight(bytes.Clone(message), `\`), '"')), wire.LongestMessage)
+			text = records.Message(kind, append(bytes.TrimRight(bytes.Clone(message), `\`), '"'))
 		}
-		t = w.newTally(string(w.scratch), kind, w.e.end.Redact(text))
+		t = w.newTally(string(w.scratch), kind, foreign.Clip(w.e.end.Redact(text), wire.LongestMessage))
 		t.Example = Example{
 			Identifier: w.e.end.Redact(foreign.Clip(identifier, wire.LongestQuote)), RequestID: string(bytes.Trim(w.check.Batch.ID(), `"`)), At: float64(w.e.clock.Now()) / 1e9,
 		}

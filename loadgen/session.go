@@ -75,7 +75,7 @@ func newSession(ctx context.Context, o Options) (_ *session, err error) {
 	}
 	if v := o.Verify; v != nil {
 		if u, err := url.Parse(v.Hook.URL); err == nil && v.Hook.URL != "" {
-			end.Hidden.AddURL(u, "$DESTKIT_READBACK_URL")
+			end.Hidden.AddURL(u, "$DESTKIT_READBACK_")
 		}
 		if e.acks = newAcks(v.Share, o.Seed); v.Share == 0 {
 			e.acks = newAcks(1, o.Seed) // which of them is chosen when all are known

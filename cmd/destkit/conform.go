@@ -171,7 +171,7 @@ func (v *verdicts) deliver(cmd *cobra.Command, result *conformance.Report, files
 	v.shown.prepare(result)
 	// A report that cannot be written must not hide the verdict, and must not
 	// pass for success either.
-	if err := files.Write(cmd.OutOrStdout(), result, report.Options{Access: v.shown.access, Rerun: v.shown.rerun}); err != nil {
+	if err := files.Write(cmd.OutOrStdout(), result, report.Options{Access: v.shown.access, Rerun: v.shown.rerun, Private: v.shown.private}); err != nil {
 		foreign.Println(cmd.ErrOrStderr(), "destkit: "+err.Error())
 		status = exit.Worst(status, exit.NotTested)
 	}

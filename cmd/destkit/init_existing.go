@@ -115,9 +115,7 @@ func (e *existing) secrets(client *rpc.Client) (*foreign.Redactor, error) {
 	for name := range client.Header {
 		r.Add(client.Header.Get(name), "$DESTKIT_HEADER")
 	}
-	if u.User != nil || u.RawQuery != "" {
-		r.AddURL(u, "$"+command.URLVariable)
-	}
+	r.AddURL(u, "$DESTKIT_")
 	return r, nil
 }
 

@@ -108,6 +108,7 @@ func (b *bothSides) callerJudge() proxy.CallerJudge {
 // deliver writes and shows both reports and gives the exit status.
 func (b *bothSides) deliver(cmd *cobra.Command, v *verdicts, endpoint *conformance.Report, out outputs.List, verbose bool) int {
 	status := exit.OK
+	v.shown.private = true // the calls of others, with their records
 	if b.caller != nil {
 		caller := b.caller.Report()
 		s := shownStatus(v.deliver(cmd, caller, b.callerOutputs, verbose))

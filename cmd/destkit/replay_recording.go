@@ -71,7 +71,7 @@ func replayRecording(cmd *cobra.Command, name, url string, conn *command.Connect
 	}
 	defer file.Close()
 	replay := &proxy.Replay{
-		URL: url, Header: header, Write: options.Write, Objects: options.Objects, MaxBody: proxy.DefaultMaxBody,
+		URL: url, Header: header, Write: options.Write, Objects: options.Objects, MaxBody: proxy.DefaultMaxBody, Secrets: passive.Secrets(),
 		Client: &http.Client{
 			Transport: &http.Transport{TLSClientConfig: secure}, Timeout: options.BatchTimeout,
 			// The service follows no redirect with its token (HTTP-004).

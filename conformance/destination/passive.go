@@ -39,7 +39,7 @@ type Passive struct {
 type tally struct {
 	calls, records, unread int
 	other                  int // exchanges that are no calls
-	secrets, queries       int
+	dropped                int // for their credentials
 }
 
 // Judged is what was found in one exchange.
@@ -53,6 +53,8 @@ type Judged struct {
 	Records, Succeeded, Failed int
 	// IDs are the checks that the exchange breaks, in the order of the catalogue.
 	IDs []string
+	// Dropped is why the exchange is neither judged nor kept, "" where it is.
+	Dropped string
 
 	exchange func(recording bool) conformance.Exchange
 }
@@ -89,6 +91,7 @@ func NewPassive(target Target, opts conformance.Options) (*Passive, error) {
 	if err := s.FindSecret(); err != nil {
 		return nil, err
 	}
+	s.Redactor.Bound(mostSecrets)
 	var err error
 	if s.Cat, err = conformance.LoadCatalogue(conformance.SuiteDestination); err != nil {
 		return nil, err
@@ -112,21 +115,29 @@ func NewPassive(target Target, opts conformance.Options) (*Passive, error) {
 func (p *Passive) Secrets() *wire.Redactor { return p.s.Redactor }
 
 const (
-	mostSecrets = 64   // credentials of callers; the bodies of calls with further ones are not kept
-	mostHeaders = 2000 // header lines that are known again
+	mostSecrets = 256  // credentials of callers: a request with another one is neither judged nor kept
+	mostHeaders = 2000 // header lines and queries that are known again
 )
+
+// learn makes the credentials of a request known; false: there are too many.
+func (p *Passive) learn(x *conformance.Sight) bool {
+	refused := p.s.Redactor.Refused()
+	for _, h := range x.RequestHeader {
+		if foreign.SecretName(h.Name) && !foreign.OfOneRequest(h.Name) && !p.known(h) {
+			wire.AddHeaderSecrets(p.s.Redactor, []wire.Header{h})
+		}
+	}
+	if _, query, found := strings.Cut(x.Target, "?"); found && !p.known(wire.Header{Name: "?", Value: query}) {
+		p.s.Redactor.AddQuery(query, "$DESTKIT_")
+	}
+	return p.s.Redactor.Refused() == refused
+}
 
 // Observe judges one exchange, in the order of the requests as far as that is known.
 func (p *Passive) Observe(x *conformance.Sight) *Judged {
-	if p.secrets < mostSecrets {
-		for _, h := range x.RequestHeader {
-			if wire.SecretHeader(h.Name) && !p.known(h) {
-				p.secrets += wire.AddHeaderSecrets(p.s.Redactor, []wire.Header{h})
-			}
-		}
-	}
-	if _, query, found := strings.Cut(x.Target, "?"); found && p.queries < mostSecrets && !p.known(wire.Header{Name: "?", Value: query}) {
-		p.queries += wire.AddQuerySecrets(p.s.Redactor, x.Target)
+	if !p.learn(x) {
+		p.dropped++
+		return &Judged{Method: x.Method, Dropped: "it has more credentials than can be kept out of reports"}
 	}
 	auth, length := "", 0
 	for _, h := range x.RequestHeader {
@@ -251,6 +262,9 @@ func (p *Passive) Report() *conformance.Report {
 		r.DurationMS = float64(p.spent.Microseconds()) / 1000
 		if p.other > 0 {
 			r.Notes = append(r.Notes, fmt.Sprintf("%s not judged: no JSON-RPC", quantity.Count(p.other, "exchange")))
+		}
+		if p.dropped > 0 {
+			r.Notes = append(r.Notes, fmt.Sprintf("%s neither judged nor kept: the callers have more than the %d credentials that can be kept out of reports; begin again for the others", quantity.Count(p.dropped, "exchange"), mostSecrets))
 		}
 		if p.unread > 0 {
 			r.Notes = append(r.Notes, fmt.Sprintf("%s not judged, for a Content-Encoding that this program does not know", quantity.Count(p.unread, "response")))

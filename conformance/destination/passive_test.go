@@ -113,6 +113,24 @@ func TestPassiveByHand(t *testing.T) {
 	}
 }
 
+// TestMoreCredentialsThanCanBeHidden: what has one more is neither judged nor kept.
+func TestMoreCredentialsThanCanBeHidden(t *testing.T) {
+	p, err := destination.NewPassive(destination.Target{URL: "https://a.example/"}, conformance.Options{Development: conformance.DevelopmentOn})
+	require.NoError(t, err)
+	dropped := 0
+	for n := range 300 {
+		x := sight(n+1, time.Duration(n)*time.Second, "test_connection", "{}", http200(fmt.Sprintf(`{"success":true,"debug":"tok-%d-s3cret"}`, n)))
+		x.RequestHeader[0].Value = fmt.Sprintf("Bearer tok-%d-s3cret", n)
+		if j := p.Observe(x); j.Dropped != "" {
+			dropped++
+		} else {
+			require.NotContains(t, fmt.Sprintf("%+v", j.Exchange()), "s3cret")
+		}
+	}
+	require.Equal(t, 44, dropped)
+	require.Contains(t, p.Report().Notes[0], "44 exchanges neither judged nor kept")
+}
+
 // TestPassiveChecksAreMany: more than half of the checks that write nothing are decided
 // by traffic, and each id is one of the catalogue.
 func TestPassiveChecksAreMany(t *testing.T) {

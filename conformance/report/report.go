@@ -79,7 +79,11 @@ func (o Options) WriteFile(format, path string, r *c.Report) error {
 	if err := o.Write(format, &b, r); err != nil {
 		return err
 	}
-	err := wholefile.Write(path, func(w io.Writer) error {
+	place := wholefile.Write
+	if o.Private {
+		place = wholefile.WritePrivate
+	}
+	err := place(path, func(w io.Writer) error {
 		_, err := b.WriteTo(w)
 		return err
 	})

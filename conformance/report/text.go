@@ -21,6 +21,7 @@ type Options struct {
 	ReportFile string // the JSON report of this run in commands that replay it, REPORT when empty
 	Access     string // what a command adds to get in where this run did, such as "--token-env TOKEN"
 	Rerun      string // the command of this run, without selection and reports; it judges a check again
+	Private    bool   // files can be read by their owner alone
 	// Group writes a part that is not about failures so that it can be folded away; it may be nil.
 	Group func(w io.Writer, title, text string) error
 }

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"html"
 	"strconv"
-	"unicode"
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -14,15 +14,11 @@ var layers = []layer{
 	{"%", units('%', percentUnit)},
 	{`\`, units('\\', escapeUnit)},
 	{"&", units('&', htmlUnit)},
-	{"=", units('=', quotedUnit)},
-	{"\x00", units(0, func(_, out []byte) (int, []byte) { return 1, out })},
-	{"", dropSpace},
 	{"", decodeBase64},
-	{"", decodeNumbers},
 	{"+", units('+', func(_, out []byte) (int, []byte) { return 1, append(out, ' ') })},
 }
 
-var spaceLayer, numberLayer, plusLayer = &layers[5], &layers[len(layers)-2], &layers[len(layers)-1]
+var plusLayer = &layers[len(layers)-1]
 
 // units makes a layer from a decoder of one unit at the start of b: how many
 // bytes it takes and what it means. A unit that is no escape is itself.
@@ -57,20 +53,6 @@ func percentUnit(b, out []byte) (int, []byte) {
 	return 1, append(out, b[0])
 }
 
-// quotedUnit knows =XX and the soft line break of quoted-printable.
-func quotedUnit(b, out []byte) (int, []byte) {
-	switch {
-	case bytes.HasPrefix(b, []byte("=\r\n")):
-		return 3, out
-	case bytes.HasPrefix(b, []byte("=\n")):
-		return 2, out
-	}
-	if n, ok := hexByte(b, 1); ok {
-		return 3, append(out, n)
-	}
-	return 1, append(out, b[0])
-}
-
 func hexByte(b []byte, at int) (byte, bool) {
 	if len(b) < at+2 {
 		return 0, false
@@ -95,63 +77,21 @@ var hexDigits = func() (table [256]byte) {
 	return table
 }()
 
-// escapeUnit knows the escapes of JSON and those of other languages: \xNN, \u{…},
-// \UNNNNNNNN, octal, and a sign that needs none.
+// escapeUnit knows the escapes of JSON, and a sign that needs none.
 func escapeUnit(b, out []byte) (int, []byte) {
+	if r, n := utf16Rune(b); n > 0 {
+		return n, utf8.AppendRune(out, r)
+	}
 	if len(b) < 2 {
 		return 1, append(out, b[0])
 	}
-	switch c := b[1]; c {
-	case 'u':
-		if r, n := bracedRune(b); n > 0 {
-			return n, utf8.AppendRune(out, r)
-		}
-		if r, n := utf16Rune(b); n > 0 {
-			return n, utf8.AppendRune(out, r)
-		}
-	case 'U':
-		if len(b) >= 10 {
-			if n, err := strconv.ParseUint(string(b[2:10]), 16, 31); err == nil {
-				return 10, utf8.AppendRune(out, rune(n))
-			}
-		}
-	case 'x':
-		if r, n := bracedRune(b); n > 0 {
-			return n, utf8.AppendRune(out, r)
-		}
-		if n, ok := hexByte(b, 2); ok {
-			return 4, append(out, n)
-		}
-	case 'b', 'f', 'n', 'r', 't':
-		return 2, append(out, map[byte]byte{'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}[c])
-	case '0', '1', '2', '3':
-		if len(b) >= 4 {
-			if n, err := strconv.ParseUint(string(b[1:4]), 8, 8); err == nil {
-				return 4, append(out, byte(n))
-			}
-		}
-	default:
-		if c > ' ' && c < 0x7f && !isNameByte(c) {
-			return 2, append(out, c)
-		}
+	if at := strings.IndexByte("bfnrt", b[1]); at >= 0 {
+		return 2, append(out, "\b\f\n\r\t"[at])
+	}
+	if c := b[1]; c > ' ' && c < 0x7f && !isNameByte(c) {
+		return 2, append(out, c)
 	}
 	return 1, append(out, b[0])
-}
-
-// bracedRune decodes \u{74} and \x{74}.
-func bracedRune(b []byte) (r rune, n int) {
-	if len(b) < 5 || b[2] != '{' {
-		return 0, 0
-	}
-	end := bytes.IndexByte(b[:min(len(b), 12)], '}')
-	if end < 0 {
-		return 0, 0
-	}
-	code, err := strconv.ParseUint(string(b[3:end]), 16, 31)
-	if err != nil {
-		return 0, 0
-	}
-	return rune(code), end + 1
 }
 
 // utf16Rune decodes \uXXXX, %uXXXX or a pair of them; n is 0 when it is none.
@@ -193,6 +133,8 @@ func htmlUnit(b, out []byte) (int, []byte) {
 		if code, err := strconv.ParseUint(string(b[at:end]), base, 31); err == nil {
 			if end < len(b) && b[end] == ';' {
 				end++
+			} else if end == len(b) || wasCut(b, end) {
+				return 1, append(out, b[0]) // perhaps cut in the middle of it
 			}
 			return end, utf8.AppendRune(out, rune(code))
 		}
@@ -206,28 +148,6 @@ func htmlUnit(b, out []byte) (int, []byte) {
 		return end + 1, append(out, decoded...)
 	}
 	return 1, append(out, b[0])
-}
-
-// dropSpace joins what white space or invisible characters split.
-func dropSpace(text []byte, out *plain) {
-	for i := 0; i < len(text); {
-		from := i
-		for i < len(text) && text[i] > ' ' && text[i] < 0x7f {
-			i++
-		}
-		out.copied(text, from, i)
-		for i < len(text) && (text[i] <= ' ' || text[i] == 0x7f) {
-			i++
-		}
-		if i == len(text) || text[i] < utf8.RuneSelf {
-			continue
-		}
-		r, n := utf8.DecodeRune(text[i:])
-		if !unicode.IsSpace(r) && !unicode.In(r, unicode.Cf, unicode.Cc, unicode.Mn) {
-			out.copied(text, i, i+n)
-		}
-		i += n
-	}
 }
 
 // decodeBase64 decodes every run of the alphabet that is long enough to hold a
@@ -313,67 +233,3 @@ var base64Digit = func() (table [256]byte) {
 	table['-'], table['_'] = 62, 63
 	return table
 }()
-
-// decodeNumbers decodes bytes that are written as numbers: in hex, two digits each,
-// with or without something between them, or in decimal with commas or spaces.
-func decodeNumbers(text []byte, out *plain) {
-	for i := 0; i < len(text); {
-		if hexDigit(text[i]) > 15 {
-			i++
-			continue
-		}
-		end := i
-		for end < len(text) && (hexDigit(text[end]) < 16 || isBetween(text[end])) {
-			end++
-		}
-		if end-i >= 2*max(out.least, ShortSecret) || end-i >= ShortSecret && wasCut(text, end) {
-			hexNumbers(text[i:end], i, out)
-			out.ends(text, end)
-			decimals(text[i:end], i, out)
-			out.ends(text, end)
-		}
-		i = end
-	}
-}
-
-// isBetween knows the separators of the bytes of a dump.
-func isBetween(c byte) bool {
-	switch c {
-	case ' ', ',', ':', '-', '\n', '\r', '\t', 'x', 'X', ';', '.':
-		return true
-	}
-	return false
-}
-
-// hexNumbers reads pairs of digits.
-func hexNumbers(list []byte, at int, out *plain) {
-	for i := 0; i < len(list); {
-		switch {
-		case hexDigit(list[i]) > 15:
-			i++
-		case i+1 < len(list) && list[i] == '0' && (list[i+1] == 'x' || list[i+1] == 'X'):
-			i += 2
-		case i+1 < len(list) && hexDigit(list[i+1]) < 16:
-			out.addByte(hexDigit(list[i])<<4|hexDigit(list[i+1]), at+i, at+i+2)
-			i += 2
-		default:
-			i++
-		}
-	}
-}
-
-// decimals reads numbers below 256.
-func decimals(list []byte, at int, out *plain) {
-	for i := 0; i < len(list); {
-		end := i
-		for end < len(list) && list[end] >= '0' && list[end] <= '9' {
-			end++
-		}
-		if n, err := strconv.ParseUint(string(list[i:end]), 10, 8); err == nil && end-i > 1 {
-			out.addByte(byte(n), at+i, at+end)
-		} else if end > i {
-			out.addByte('\n', at+i, at+end)
-		}
-		i = max(end, i+1)
-	}
-}

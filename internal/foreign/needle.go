@@ -2,11 +2,7 @@ package foreign
 
 import (
 	"bytes"
-	"encoding/base32"
 	"encoding/base64"
-	"encoding/hex"
-	"slices"
-	"strings"
 )
 
 // partLength is the length from which on most of a secret counts as secret
@@ -18,7 +14,7 @@ type needle struct {
 	text   []byte
 	run    func(byte) bool // the whole run of such characters is replaced; nil: the match alone
 	exact  bool            // case counts
-	word   bool            // only where no letter or digit follows
+	word   bool            // a word: neither a part of a longer one nor the name of a member
 	plain  bool            // the secret as it is, in lower case
 	part   bool
 	secret int
@@ -29,59 +25,33 @@ type needle struct {
 
 // addSecret derives what to look for of a whole secret, and of most of it.
 func (r *Redactor) addSecret(at int, text string) {
-	r.add(needle{text: lower([]byte(text)), secret: at, plain: true})
-	if joined := strings.Join(strings.Fields(text), ""); joined != text {
-		r.add(needle{text: lower([]byte(joined)), secret: at}) // as it is where all space was dropped
-	}
+	whole := lower([]byte(text))
+	r.look(needle{text: whole, secret: at, plain: true, word: wordLike(text)})
 	r.addCoded(text, needle{secret: at})
-	backwards := lower([]byte(text))
-	slices.Reverse(backwards)
-	r.add(needle{text: backwards, secret: at})
-	r.add(needle{text: rot13(lower([]byte(text))), secret: at})
 	n := len(text)
 	if n < partLength {
 		return
 	}
-	whole := lower([]byte(text))
-	for _, p := range []needle{
-		{text: whole[:n*3/4], secret: at, part: true, whole: whole},
-		{text: whole[n-n*3/4:], secret: at, part: true, whole: whole, suffix: true},
-	} {
-		r.add(p)
-	}
+	r.look(needle{text: whole[:n*3/4], secret: at, part: true, whole: whole})
+	r.look(needle{text: whole[n-n*3/4:], secret: at, part: true, whole: whole, suffix: true})
 	r.addCoded(text[:n*3/4], needle{secret: at, part: true})
 	r.addCoded(text[n-n*3/4:], needle{secret: at, part: true})
 }
 
-// addCoded adds what a text is in hex, base64 and base32. The last two depend on
-// the offset of the text in the encoded bytes; of each offset the characters that
-// depend on the text alone are looked for.
+// addCoded adds what a text is in base64, which depends on the offset of the text in the
+// encoded bytes: of each offset the characters that depend on the text alone are looked for.
 func (r *Redactor) addCoded(text string, n needle) {
-	n.text = []byte(hex.EncodeToString([]byte(text)))
-	r.add(n)
-	core := func(coded string, shift, bits int) []byte {
-		from, to := (8*shift+bits-1)/bits, 8*(shift+len(text))/bits
-		return []byte(coded[from:to])
-	}
-	n.run = isBase32
-	for shift := range 5 {
-		coded := base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(append(make([]byte, shift), text...))
-		if c := core(coded, shift, 5); len(c) >= 2*ShortSecret {
-			n.text = lower(c)
-			r.add(n)
-		}
-	}
 	n.run, n.exact = isBase64, true
 	for shift := range 3 {
 		coded := base64.RawStdEncoding.EncodeToString(append(make([]byte, shift), text...))
-		if c := core(coded, shift, 6); len(c) >= ShortSecret {
-			n.text = c
-			r.add(n)
+		if c := coded[(8*shift+5)/6 : 8*(shift+len(text))/6]; len(c) >= ShortSecret {
+			n.text = []byte(c)
+			r.look(n)
 		}
 	}
 }
 
-func (r *Redactor) add(n needle) {
+func (r *Redactor) look(n needle) {
 	if len(n.text) < ShortSecret {
 		return
 	}
@@ -104,10 +74,10 @@ func (r *Redactor) findIn(v *view, skip []int, matches []match) []match {
 		}
 		for _, at := range r.index.starts[key] {
 			n := &r.needles[at]
-			if i < skip[at] || !n.matches(text[i:]) {
+			if i < skip[at] || !n.matches(text[i:]) || n.word && !standsAlone(text, i, i+len(n.text)) {
 				continue
 			}
-			from, to := n.extend(text, i, v.joined)
+			from, to := n.extend(text, i)
 			skip[at] = max(to, i+1)
 			m := match{placeholder: r.secrets[n.secret].placeholder, part: n.part, weak: n.exact && len(n.text) < 8}
 			m.from, m.to = v.source(from+n.keep, to)
@@ -136,15 +106,24 @@ func (n *needle) matches(text []byte) bool {
 			return false
 		}
 	}
-	return !n.word || len(text) == len(n.text) || !isNameByte(text[len(n.text)])
+	return true
+}
+
+// standsAlone reports whether from..to is neither a part of a longer word nor the name of a
+// member of JSON.
+func standsAlone(text []byte, from, to int) bool {
+	if from > 0 && isNameByte(text[from-1]) || to < len(text) && isNameByte(text[to]) {
+		return false
+	}
+	rest, quoted := bytes.CutPrefix(text[to:], []byte(`"`))
+	return !quoted || !bytes.HasPrefix(bytes.TrimLeft(rest, " \t\r\n"), []byte(":"))
 }
 
 // extend widens a match: coded text to its whole run, a part of a secret to as
 // much of the secret as is there.
-func (n *needle) extend(text []byte, from int, joined bool) (int, int) {
+func (n *needle) extend(text []byte, from int) (int, int) {
 	to := from + len(n.text)
 	switch {
-	case n.run != nil && joined:
 	case n.run != nil:
 		for from > 0 && n.run(text[from-1]) {
 			from--
@@ -303,20 +282,7 @@ func equalLower(text, folded []byte) bool {
 	return true
 }
 
-func rot13(b []byte) []byte {
-	for i, c := range b {
-		if c >= 'a' && c <= 'z' {
-			b[i] = 'a' + (c-'a'+13)%26
-		}
-	}
-	return b
-}
-
 // isBase64 knows both alphabets.
 func isBase64(b byte) bool {
 	return b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b == '+' || b == '/' || b == '-' || b == '_'
-}
-
-func isBase32(b byte) bool {
-	return b >= '2' && b <= '7' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z'
 }

@@ -4,22 +4,16 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/base64"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 )
 
-// ShortSecret is the length in bytes below which a secret is replaced only
-// where it is a whole value, or follows its scheme: three letters are found in
-// any text.
-const ShortSecret = 4
-
-// Redactor replaces secrets by their placeholders: raw in any case, reversed,
-// percent-encoded, quoted-printable, JSON-, Go- and HTML-escaped, base64 of both
-// alphabets at any offset, base32, hex and lists of bytes, UTF-16, split by white
-// space or invisible characters, and up to three of these on top of each other.
+// Redactor replaces secrets by their placeholders: raw in any case, percent-encoded, JSON- and
+// HTML-escaped, base64 of both alphabets at any offset, and up to three of these on top of each
+// other. A secret that is a word, such as "secret", is no secret as a part of a longer word or as
+// the name of a member; words of the protocol never are, except after "Bearer".
 // It is safe for parallel use; secrets may be added at any time. A nil one hides nothing.
 type Redactor struct {
 	mu      sync.RWMutex
@@ -28,42 +22,76 @@ type Redactor struct {
 	index   index
 	spaces  bool // a secret holds a space, which "+" may encode
 	least   int  // length of the shortest secret that is looked for
+	most    int  // secrets, 0: no bound
+	refused int  // secrets beyond
 }
 
 type secret struct {
 	text, placeholder string
 	short             bool
+	named             bool // a text that is no secret, only known by a name
 }
 
 // New gives a redactor without secrets.
 func New() *Redactor { return &Redactor{} }
 
 // Add makes text a secret, shown as placeholder, such as
-// "$DESTKIT_TOKEN". An empty or known text changes nothing.
-func (r *Redactor) Add(text, placeholder string) {
+// "$DESTKIT_TOKEN". An empty or known text changes nothing, and is not added.
+func (r *Redactor) Add(text, placeholder string) (added bool) {
+	return r.add(secret{text: text, placeholder: placeholder, short: len(text) < ShortSecret || PlainWord(text)})
+}
+
+func (r *Redactor) add(s secret) (added bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if text == "" || slices.ContainsFunc(r.secrets, func(s secret) bool { return s.text == text }) {
-		return
+	if s.text == "" {
+		return false
 	}
-	short := len(text) < ShortSecret || PlainWord(text)
-	r.secrets = append(r.secrets, secret{text, placeholder, short})
-	at := len(r.secrets) - 1
-	if r.least == 0 || len(text) < r.least {
-		r.least = len(text)
+	at := slices.IndexFunc(r.secrets, func(other secret) bool {
+		return s.text == other.text && (!s.named || !other.named || s.placeholder == other.placeholder)
+	})
+	switch {
+	case at >= 0 && (s.named || !r.secrets[at].named):
+		return false
+	case at >= 0: // more than a name now
+		r.secrets[at] = s
+	case r.most > 0 && len(r.secrets) >= r.most:
+		r.refused++
+		return false
+	default:
+		r.secrets = append(r.secrets, s)
+		at = len(r.secrets) - 1
 	}
-	r.spaces = r.spaces || strings.Contains(text, " ")
-	if short {
+	if s.named {
+		return false
+	}
+	if r.least == 0 || len(s.text) < r.least {
+		r.least = len(s.text)
+	}
+	r.spaces = r.spaces || strings.Contains(s.text, " ")
+	if s.short {
 		// Its scheme makes it long enough to be found.
-		r.add(needle{text: lower([]byte("bearer " + text)), secret: at, word: true, keep: len("bearer ")})
-		return
+		r.look(needle{text: lower([]byte("bearer " + s.text)), secret: at, word: true, keep: len("bearer ")})
+		return true
 	}
-	r.addSecret(at, text)
+	r.addSecret(at, s.text)
+	return true
+}
+
+// Bound refuses secrets beyond the given number. Whoever adds to a bound redactor shows nothing
+// of what has a Refused one.
+func (r *Redactor) Bound(most int) { r.most = most }
+
+// Refused is how often a secret was not let in.
+func (r *Redactor) Refused() int {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.refused
 }
 
 // AddAnother is Add under the next free number where other secrets have the placeholder, such as
 // "$DESTKIT_TOKEN_2": what is shown tells one secret from another.
-func (r *Redactor) AddAnother(text, placeholder string) {
+func (r *Redactor) AddAnother(text, placeholder string) (added bool) {
 	r.mu.RLock()
 	taken := map[string]bool{}
 	for _, s := range r.secrets {
@@ -74,35 +102,7 @@ func (r *Redactor) AddAnother(text, placeholder string) {
 	for n := 2; taken[name]; n++ {
 		name = placeholder + "_" + strconv.Itoa(n)
 	}
-	r.Add(text, name)
-}
-
-// longSecret is the length in bytes from which a part of a URL counts as a secret:
-// shorter ones are words, mostly.
-const longSecret = 8
-
-// AddURL makes known what may be secret in a URL: all beyond its host. name is what messages
-// call the URL, such as "$DESTKIT_URL".
-func (r *Redactor) AddURL(u *url.URL, name string) {
-	if u.User != nil {
-		password, _ := u.User.Password()
-		r.Add(password, name+"_PASSWORD")
-		r.Add(u.User.Username(), name+"_USER")
-	}
-	if rest := u.RequestURI(); len(rest) >= longSecret {
-		r.Add(rest, name+"_PATH")
-	}
-	for _, part := range strings.FieldsFunc(u.EscapedPath()+"&"+u.RawQuery, func(r rune) bool { return r == '/' || r == '&' }) {
-		if _, value, ok := strings.Cut(part, "="); ok {
-			part = value
-		}
-		plain, err := url.QueryUnescape(part)
-		for _, text := range []string{part, plain} {
-			if err == nil && len(text) >= longSecret && !PlainWord(text) {
-				r.Add(text, name+"_PATH")
-			}
-		}
-	}
+	return r.Add(text, name)
 }
 
 // String replaces every secret in s.
@@ -248,20 +248,6 @@ func (r *Redactor) find(b []byte) []match {
 		matches = r.findCut(v, matches)
 	})
 	return merge(matches)
-}
-
-// PlainWord reports whether a value is a word that every exchange may hold:
-// hiding "true" would hide every reply.
-func PlainWord(s string) bool {
-	switch strings.ToLower(s) {
-	case "true", "false", "null", "none", "json", "application/json", "jsonrpc", "method", "params",
-		"result", "error", "string", "integer", "object", "objects", "field", "fields", "record",
-		"records", "label", "success", "message", "contact", "http", "https", "post", "close",
-		"keep-alive", "v1", "v2", "test", "identity", "gzip", "test_connection", "list_objects",
-		"list_fields", "supported_operations", "get_sync_speed", "sync_batch":
-		return true
-	}
-	return false
 }
 
 // isCut finds the places where a text was shortened.

@@ -9,13 +9,12 @@ import (
 // undoing finds every way to write them: any character may be escaped or not, in
 // either case.
 type view struct {
-	joined bool // white space was dropped: a run may be words
-	text   []byte
-	under  *view // the text that the layer was applied to, nil for the original
-	layer  *layer
-	from   []int32 // of each byte, where it came from in the view under it;
-	to     []int32 // built on demand
-	least  int     // argument of the layer
+	text  []byte
+	under *view // the text that the layer was applied to, nil for the original
+	layer *layer
+	from  []int32 // of each byte, where it came from in the view under it;
+	to    []int32 // built on demand
+	least int     // argument of the layer
 }
 
 // layer undoes one encoding.
@@ -86,23 +85,22 @@ func depth(size int) int {
 func (r *Redactor) eachView(b []byte, fn func(*view)) {
 	base := &view{text: b}
 	fn(base)
-	r.below(base, depth(len(b)), len(b) > deepText, fn)
+	r.below(base, depth(len(b)), fn)
 }
 
-// below undoes further encodings. In a long text nothing is under a dump of
-// bytes, and only the outer layer is split.
-func (r *Redactor) below(v *view, depth int, long bool, fn func(*view)) {
-	if depth == 0 || long && v.layer == numberLayer {
+// below undoes further encodings.
+func (r *Redactor) below(v *view, depth int, fn func(*view)) {
+	if depth == 0 {
 		return
 	}
 	for i := range layers {
 		l := &layers[i]
-		if l == plusLayer && !r.spaces || l == spaceLayer && (v.layer == l || long && v.layer != nil) {
+		if l == plusLayer && !r.spaces {
 			continue
 		}
 		if next := v.undo(l, r.least); next != nil {
 			fn(next)
-			r.below(next, depth-1, long, fn)
+			r.below(next, depth-1, fn)
 		}
 	}
 }
@@ -118,7 +116,7 @@ func (v *view) undo(l *layer, least int) *view {
 	if len(out.text) < ShortSecret || bytes.Equal(out.text, v.text) {
 		return nil
 	}
-	return &view{text: out.text, under: v, layer: l, least: least, joined: v.joined || l == spaceLayer}
+	return &view{text: out.text, under: v, layer: l, least: least}
 }
 
 // source gives the stretch of the original that from..to of the view represent.

@@ -111,6 +111,11 @@ func (r *Recorder) Observe(x *Seen) {
 		return
 	}
 	j := r.cfg.Passive.Observe(s)
+	if j.Dropped != "" {
+		line.NotJudged = j.Dropped
+		r.show(line, nil)
+		return
+	}
 	line.Object, line.Operation, line.Status = r.clean(j.Object), r.clean(j.Operation), j.Status
 	line.Records, line.Succeeded, line.Failed, line.Broken = j.Records, j.Succeeded, j.Failed, j.IDs
 	if j.Method != "" {

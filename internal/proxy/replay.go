@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/unreached"
 )
 
@@ -29,6 +30,8 @@ type Replay struct {
 	Objects []string
 	// MaxBody bounds a response, in bytes.
 	MaxBody int64
+	// Secrets are in no difference, on either side; nil: nothing.
+	Secrets *foreign.Redactor
 }
 
 // ReplayReport is the result of a replay.
@@ -89,7 +92,7 @@ func (r *Replay) Run(ctx context.Context, recording io.Reader) (*ReplayReport, S
 			return nil
 		}
 		out.Unreached = ""
-		differences := compareAnswers(x.Status, x.Body, status, body)
+		differences := compareAnswers(x.Status, r.Secrets.Bytes(x.Body), status, r.Secrets.Bytes(body))
 		if len(differences) == 0 {
 			out.Same++
 			return nil
@@ -100,7 +103,7 @@ func (r *Replay) Run(ctx context.Context, recording io.Reader) (*ReplayReport, S
 			key := call.method + "\x00" + call.object + "\x00" + d.place
 			g := groups[key]
 			if g == nil {
-				g = &DifferenceGroup{Method: call.method, Object: call.object, Place: d.place, Number: x.Number, Was: d.was, Is: d.is}
+				g = &DifferenceGroup{Method: r.Secrets.String(call.method), Object: r.Secrets.String(call.object), Place: d.place, Number: x.Number, Was: d.was, Is: d.is}
 				groups[key] = g
 				out.Groups = append(out.Groups, g)
 			}

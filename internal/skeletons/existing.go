@@ -48,13 +48,13 @@ func (e Endpoint) Names() string {
 func (Endpoint) Quoted(text string) string { return quoted(text) }
 
 // quoted is text in double quotes, in which YAML reads what JSON does. It has one
-// line, so no name from outside ends a comment.
+// line, for YAML too, so no name from outside ends a comment.
 func quoted(text string) string {
 	b, err := json.Marshal(text)
 	if err != nil {
 		return `""` // text always can be written
 	}
-	return string(b)
+	return strings.ReplaceAll(string(b), "\u0085", `\u0085`) // the next line, which JSON leaves as it is
 }
 
 // Value is an example of what a field takes.

@@ -20,10 +20,16 @@ import (
 // pipe, which cannot be renamed onto, is written directly. Errors of the file system are
 // explained.
 func Write(path string, write func(io.Writer) error) error {
-	return explain(replace(path, write))
+	return explain(replace(path, 0, write))
 }
 
-func replace(path string, write func(io.Writer) error) error {
+// WritePrivate is Write with a file that only its owner can read.
+func WritePrivate(path string, write func(io.Writer) error) error {
+	return explain(replace(path, 0o600, write))
+}
+
+// replace gives the file a mode; 0: that of the file that was there.
+func replace(path string, private fs.FileMode, write func(io.Writer) error) error {
 	// A link is followed: the file behind it is replaced, not the link.
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
@@ -37,6 +43,9 @@ func replace(path string, write func(io.Writer) error) error {
 			return writeDirect(path, write)
 		}
 		mode = info.Mode().Perm()
+	}
+	if private != 0 {
+		mode = private
 	}
 	f, err := createBeside(path, mode)
 	if err != nil {

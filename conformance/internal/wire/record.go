@@ -3,7 +3,6 @@ package wire
 import (
 	"encoding/base64"
 	"net/url"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -102,7 +101,9 @@ func (c *Client) showURL(q *request) string {
 		_, rest, _ = strings.Cut(rest, "@")
 		raw = scheme + "://" + rest
 	}
-	return c.redact.String(raw)
+	return hideQuery(c.redact.String(raw), func(value string) bool { // not what was changed
+		return strings.Contains(c.opts.URL, "="+value)
+	})
 }
 
 // seedRedactor adds every secret of the options.
@@ -110,52 +111,20 @@ func (c *Client) seedRedactor() {
 	c.redact.Add(c.opts.Token, tokenPlaceholder)
 	for name, value := range c.opts.Headers {
 		if !foreign.PlainWord(value) {
-			c.redact.Add(value, "$DESTKIT_HEADER_"+shellName(name))
+			c.redact.Add(value, "$DESTKIT_HEADER_"+foreign.VariableName(name))
 		}
 		// A header may carry a scheme; its second half is the secret.
 		if _, rest, ok := strings.Cut(value, " "); ok && strings.EqualFold(name, "Authorization") {
-			c.redact.Add(strings.TrimSpace(rest), "$DESTKIT_HEADER_"+shellName(name))
+			c.redact.Add(strings.TrimSpace(rest), "$DESTKIT_HEADER_"+foreign.VariableName(name))
 		}
 	}
 	u, err := url.Parse(c.opts.URL)
 	if err != nil {
 		return
 	}
-	password, _ := u.User.Password()
-	c.redact.Add(password, "$DESTKIT_URL_PASSWORD")
-	c.redact.Add(u.User.Username(), "$DESTKIT_URL_USER")
-	seedQuery(c.redact, u.RawQuery)
-	if u.User != nil || u.RawQuery != "" {
+	if c.redact.AddURLParts(u, "$DESTKIT_") > 0 || u.RawQuery != "" {
 		c.redact.Add(c.opts.URL, urlPlaceholder)
 	}
-}
-
-// seedQuery adds the values of a query, as given and decoded. Words of the
-// protocol itself stay readable: hiding "true" would hide every reply.
-func seedQuery(secrets *Redactor, query string) {
-	for i, part := range strings.Split(query, "&") {
-		name, value, found := strings.Cut(part, "=")
-		if !found {
-			name, value = strconv.Itoa(i), name
-		}
-		decoded, _ := url.QueryUnescape(value)
-		for _, secret := range []string{value, decoded} {
-			if len(secret) >= foreign.ShortSecret && !foreign.PlainWord(secret) && !hidden(secret) {
-				secrets.Add(secret, "$DESTKIT_QUERY_"+shellName(name))
-			}
-		}
-	}
-}
-
-// shellName makes a header or parameter name part of a variable name.
-func shellName(s string) string {
-	name := []byte(strings.ToUpper(s))
-	for i, b := range name {
-		if (b < 'A' || b > 'Z') && (b < '0' || b > '9') {
-			name[i] = '_'
-		}
-	}
-	return string(name[:min(len(name), 40)])
 }
 
 // Redactor takes secrets out of whatever is recorded.

@@ -33,7 +33,7 @@ func TestRecordsHoldNoSecret(t *testing.T) {
 	const token, key, password, custom = "tok/en+1234567890", "query value&1", "pass:word:9", "custom header value"
 	secrets := []string{token, key, password, custom}
 	c := handlerClient(t, Options{
-		URL:   "http://admin1:pass%3Aword%3A9@endpoint.test/rpc?debug=true&key=query%20value%261&v=7",
+		URL:   "http://admin1:pass%3Aword%3A9@endpoint.test/rpc?debug=true&api_key=query%20value%261&v=7",
 		Token: token, Headers: map[string]string{"X-Custom": custom},
 	}, func(w http.ResponseWriter, r *http.Request) {
 		var all []string
@@ -49,7 +49,7 @@ func TestRecordsHoldNoSecret(t *testing.T) {
 	body := []byte(`{"params":{"t":"` + token + `"}}`)
 	for _, call := range []Call{
 		{Body: body, RPC: token, ID: token},
-		{Body: body, URL: "http://endpoint.test/" + key[:5] + "?key=query%20value%261"},
+		{Body: body, URL: "http://endpoint.test/" + key[:5] + "?api_key=query%20value%261"},
 		{Header: http.Header{"Authorization": {"Basic " + base64.StdEncoding.EncodeToString([]byte("u:"+token))}}},
 		{HTTPMethod: "BAD METHOD " + token},
 	} {
@@ -58,7 +58,7 @@ func TestRecordsHoldNoSecret(t *testing.T) {
 		require.NoError(t, err)
 		for _, secret := range secrets {
 			for name, coded := range testkit.Encodings(secret) {
-				if name == "utf-16" || strings.HasPrefix(name, "base64 three") {
+				if strings.HasPrefix(name, "base64 three") {
 					continue // the bodies of this test are long: they are looked into two encodings deep
 				}
 				quoted, _ := json.Marshal(coded)
@@ -67,7 +67,7 @@ func TestRecordsHoldNoSecret(t *testing.T) {
 		}
 		require.NotContains(t, string(text), "admin1")
 		if call.URL != "" {
-			require.Equal(t, "http://endpoint.test/query?key=$DESTKIT_QUERY_KEY", r.Exchange().Request.URL)
+			require.Equal(t, "http://endpoint.test/query?api_key=$DESTKIT_QUERY_API_KEY", r.Exchange().Request.URL)
 		}
 		if call.URL == "" && r.Kind != KindInvalid {
 			require.Equal(t, "$DESTKIT_URL", r.Exchange().Request.URL)

@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/textproto"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -143,38 +142,32 @@ func (v *Viewer) Recording(s *Sight, r *Reply, request, response int) Exchange {
 		ID: s.Number, Started: s.Started.UTC(), ReusedConnection: s.Reused,
 		DurationMS: milliseconds(s.Total), CallerLeftMS: milliseconds(s.CallerLeft),
 		Request: Message{
-			Method: c.redact.String(s.Method), URL: HideQuery(c.redact.String(s.URL)), Header: v.header(s.RequestHeader),
+			Method: c.redact.String(s.Method), URL: HideQuery(c.redact.String(s.URL)), Header: HideHeader(c.redact, s.RequestHeader),
 			Body: recordBody(c.redact, s.RequestBody, int64(len(s.RequestBody)), request),
 		},
 	}
-	c.recordEnd(&e, r, v.header(r.RawHeaders), response)
+	c.recordEnd(&e, r, HideHeader(c.redact, r.RawHeaders), response)
 	return e
 }
 
-// header hides what the redactor knows, and the values of headers that are secret by name.
-func (v *Viewer) header(lines []Header) []Header {
-	out := v.client.redactHeader(lines)
+// HideHeader hides what the redactor knows, and the values of headers that are secret by name.
+func HideHeader(secrets *Redactor, lines []Header) []Header {
+	out := (&Client{redact: secrets}).redactHeader(lines)
 	for i, h := range lines {
-		if out[i].Value == h.Value && SecretHeader(h.Name) && h.Value != "" {
-			out[i].Value = "$DESTKIT_HEADER_" + shellName(h.Name)
+		if out[i].Value == h.Value && foreign.SecretName(h.Name) && h.Value != "" {
+			out[i].Value = "$DESTKIT_HEADER_" + foreign.VariableName(h.Name)
 		}
 	}
 	return out
 }
 
-// SecretHeader reports whether headers of a name usually carry a secret.
-func SecretHeader(name string) bool { return secretName.MatchString(name) }
-
-var secretName = regexp.MustCompile(`(?i)^(?:proxy-)?authorization$|^(?:set-)?cookie$|token|secret|api-?key|password|signature|credential`)
-
-// AddHeaderSecrets makes the secrets in a header known, and returns how many there were.
-func AddHeaderSecrets(secrets *Redactor, lines []Header) int {
-	n := 0
+// AddHeaderSecrets makes the secrets in a header known.
+func AddHeaderSecrets(secrets *Redactor, lines []Header) {
 	for _, h := range lines {
-		if !SecretHeader(h.Name) || h.Value == "" || foreign.PlainWord(h.Value) {
+		if !foreign.SecretName(h.Name) || h.Value == "" || foreign.PlainWord(h.Value) {
 			continue
 		}
-		placeholder := "$DESTKIT_HEADER_" + shellName(h.Name)
+		placeholder := "$DESTKIT_HEADER_" + foreign.VariableName(h.Name)
 		value := h.Value
 		if strings.EqualFold(h.Name, "Authorization") {
 			placeholder = tokenPlaceholder
@@ -182,13 +175,10 @@ func AddHeaderSecrets(secrets *Redactor, lines []Header) int {
 				value = strings.TrimSpace(rest)
 			}
 		}
-		if hidden(value) { // of a recording
-			continue
+		if !hidden(value) { // of a recording
+			secrets.AddAnother(value, placeholder)
 		}
-		secrets.AddAnother(value, placeholder)
-		n++
 	}
-	return n
 }
 
 // AddURLSecrets makes the user information and the query of a URL known (spec 5.2.3).
@@ -200,19 +190,13 @@ func AddURLSecrets(secrets *Redactor, raw string) error {
 	return nil
 }
 
-// AddQuerySecrets makes the values in the query of a request known, and returns how many it has.
-func AddQuerySecrets(secrets *Redactor, target string) int {
-	_, query, found := strings.Cut(target, "?")
-	if !found {
-		return 0
-	}
-	seedQuery(secrets, query)
-	return strings.Count(query, "&") + 1
-}
-
 // HideQuery puts placeholders in place of all values in the query of a URL or a request
 // target, also of those that are too short to be looked for elsewhere (spec 5.2.3).
 func HideQuery(raw string) string {
+	return hideQuery(raw, func(string) bool { return true })
+}
+
+func hideQuery(raw string, hide func(value string) bool) string {
 	path, query, _ := strings.Cut(raw, "?")
 	if query == "" {
 		return raw
@@ -221,11 +205,11 @@ func HideQuery(raw string) string {
 	for i, part := range parts {
 		name, value, _ := strings.Cut(part, "=")
 		switch {
-		case part == "" || hidden(part) || hidden(value):
+		case part == "" || hidden(part) || hidden(value) || !hide(value):
 		case strings.Trim(value, "=") == "": // a value without a name, which base64 may end
 			parts[i] = "$DESTKIT_QUERY_" + strconv.Itoa(i)
 		default:
-			parts[i] = name + "=$DESTKIT_QUERY_" + shellName(name)
+			parts[i] = name + "=$DESTKIT_QUERY_" + foreign.VariableName(name)
 		}
 	}
 	return path + "?" + strings.Join(parts, "&")

@@ -70,7 +70,7 @@ func Message(kind string, raw []byte) string {
 		return "a record has more than one result"
 	}
 	if text := rawjson.MessageText(raw); text != "" {
-		return foreign.Clip(text, wire.LongestMessage)
+		return foreign.Clip(text, 2*wire.LongestMessage) // who shows it takes secrets out, then cuts it
 	}
 	return "success is not true, and there is no error_message"
 }

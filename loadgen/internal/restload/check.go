@@ -48,7 +48,7 @@ func CheckStatus(rep wire.Reply) error {
 	}
 	var says struct{ Message string }
 	if json.Unmarshal(rep.Body, &says) == nil && says.Message != "" {
-		return wire.Newf(wire.KindStatus, "HTTP status %d: %s", rep.Status, foreign.Clip(says.Message, wire.LongestMessage))
+		return wire.Newf(wire.KindStatus, "HTTP status %d: %s", rep.Status, foreign.Clip(says.Message, 2*wire.LongestMessage))
 	}
 	return wire.Newf(wire.KindStatus, "%s", wire.StatusText(rep.Status, rep.Body))
 }

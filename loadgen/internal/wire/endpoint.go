@@ -182,7 +182,7 @@ func (e *Endpoint) setHeaders(t Target) error {
 func (e *Endpoint) Shown() string { return e.URL.Scheme + "://" + e.URL.Host }
 
 // seed gives the redactor the secrets of a target: the token, the values of
-// headers, and all of the URL beyond its host.
+// headers, and what may be secret in the URL.
 func (e *Endpoint) seed(t Target) {
 	e.Hidden.Add(t.Token, "$DESTKIT_TOKEN")
 	for _, value := range t.Headers {
@@ -191,7 +191,7 @@ func (e *Endpoint) seed(t Target) {
 			e.Hidden.Add(strings.TrimSpace(rest), "$DESTKIT_HEADER")
 		}
 	}
-	e.Hidden.AddURL(e.URL, "$DESTKIT_URL")
+	e.Hidden.AddURL(e.URL, "$DESTKIT_")
 }
 
 // Redact takes secrets out of a text that came from the target.
@@ -217,7 +217,7 @@ func (e *Endpoint) Replicas(t Target) ([]*Endpoint, error) {
 			return nil, Usagef("replica: %s", strings.ReplaceAll(err.Error(), "destkit load https", "--replica https"))
 		}
 		r.memory, r.Hidden = e.memory, e.Hidden
-		e.Hidden.AddURL(r.URL, "$DESTKIT_URL")
+		e.Hidden.AddURL(r.URL, "$DESTKIT_")
 		if r.Transport.Standard {
 			r.Shared, _ = r.RoundTripper()
 		}

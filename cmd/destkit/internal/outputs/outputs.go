@@ -54,7 +54,7 @@ func Parse(flags []string) (List, error) {
 // Write writes every report, also when one of them fails.
 func (o List) Write(stdout io.Writer, result *conformance.Report, options report.Options) error {
 	// A file is no screen: no colours, no width of a terminal.
-	options = report.Options{ReportFile: o.File(report.JSON), Access: options.Access, Rerun: options.Rerun}
+	options = report.Options{ReportFile: o.File(report.JSON), Access: options.Access, Rerun: options.Rerun, Private: options.Private}
 	var errs []error
 	for _, out := range o {
 		if out.File == "-" {

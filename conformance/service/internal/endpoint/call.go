@@ -146,10 +146,10 @@ func headerLines(h http.Header, secrets *wire.Redactor) []wire.Header {
 	out := []wire.Header{}
 	for _, name := range slices.Sorted(maps.Keys(h)) {
 		for _, value := range h[name] {
-			out = append(out, wire.Header{Name: name, Value: secrets.Header(value)})
+			out = append(out, wire.Header{Name: name, Value: value})
 		}
 	}
-	return out
+	return wire.HideHeader(secrets, out)
 }
 
 // CountCall counts calls.

@@ -180,10 +180,11 @@ func TestDetails(t *testing.T) {
 
 func TestSecrets(t *testing.T) {
 	g := newGate(t, Options{})
-	c := customCreds(t, g, `{"webhook_url":"https://a.example/api/UNGUESSABLE%2F1/v1?seg=val%20ue&bare-secret&k=abc","auth_token":"tok-en","custom_headers":{"A":{"value":"hidden-1","is_secret":true},"B":{"value":"open"}}}`)
+	c := customCreds(t, g, `{"webhook_url":"https://a.example/api/uN7gu3ss4ble%2F1/v1?seg=v4l%20u3x8k2&table=person&b4r3s3cr3t9&k=abc","auth_token":"tok-en","custom_headers":{"A":{"value":"hidden-1","is_secret":true},"B":{"value":"open"}}}`)
 	require.Equal(t, []string{
-		"/api/UNGUESSABLE%2F1/v1?seg=val%20ue&bare-secret&k=abc", "UNGUESSABLE", "bare-secret", "hidden-1",
-		"https://a.example/api/UNGUESSABLE%2F1/v1?seg=val%20ue&bare-secret&k=abc", "tok-en", "val ue", "val%20ue",
+		"/api/uN7gu3ss4ble%2F1/v1?seg=v4l%20u3x8k2&table=person&b4r3s3cr3t9&k=abc", "b4r3s3cr3t9", "hidden-1",
+		"https://a.example/api/uN7gu3ss4ble%2F1/v1?seg=v4l%20u3x8k2&table=person&b4r3s3cr3t9&k=abc", "tok-en",
+		"uN7gu3ss4ble%2F1", "uN7gu3ss4ble/1", "v4l u3x8k2", "v4l%20u3x8k2",
 	}, g.Secrets(api.TypeCustomAPI, c))
 	require.Empty(t, g.Secrets(api.TypeCustomAPI, customCreds(t, g, `{"webhook_url":"https://a.example/"}`)))
 }

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"strings"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/reach"
 	"github.com/destkit/destkit/server/api"
 )
@@ -131,13 +131,8 @@ func customDetails(credentials Credentials) map[string]any {
 	return details
 }
 
-// publicWords are common in paths of URLs and are no secrets by themselves;
-// taking them out of messages would only make these unreadable.
-var publicWords = map[string]bool{
-	"api": true, "call": true, "custom": true, "destination": true, "destinations": true, "functions": true,
-	"hook": true, "hooks": true, "http": true, "https": true, "json": true, "jsonrpc": true, "null": true,
-	"rpc": true, "sync": true, "true": true, "false": true, "webhook": true, "webhooks": true,
-}
+// leastPath is the length in bytes from which path and query are in no text by chance.
+const leastPath = 8
 
 // customSecrets are the token, the secret headers, and the URL with its parts
 // (spec 5.2.3).
@@ -155,26 +150,10 @@ func customSecrets(credentials Credentials) []string {
 	if err != nil {
 		return list
 	}
-	if rest := u.RequestURI(); len(rest) > 1 {
+	if rest := u.RequestURI(); len(rest) >= leastPath {
 		list = append(list, customURL(credentials), rest)
 	}
-	parts := strings.Split(u.Path, "/")
-	for pair := range strings.FieldsFuncSeq(u.RawQuery, func(r rune) bool { return r == '&' || r == ';' }) {
-		key, value, _ := strings.Cut(pair, "=")
-		if value == "" { // a bare "?secret"
-			value = key
-		}
-		if plain, err := url.QueryUnescape(value); err == nil {
-			parts = append(parts, plain)
-		}
-		parts = append(parts, value)
-	}
-	for _, part := range parts {
-		if len(part) >= shortSecret && !publicWords[strings.ToLower(part)] {
-			list = append(list, part)
-		}
-	}
-	return list
+	return append(list, foreign.URLSecrets(u)...)
 }
 
 // rawObject decodes an object member by member; ok is false for another value.

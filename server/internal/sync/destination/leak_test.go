@@ -2,7 +2,6 @@ package destination
 
 import (
 	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -18,8 +17,8 @@ import (
 const (
 	secretToken  = "tok/en+Zq7!x9-very-long-secret"
 	secretHeader = "h3ader&val<ue>=42"
-	secretPath   = "path-s3gment-zz"
-	secretQuery  = "qu3ry value/1"
+	secretPath   = "p4th-s3gm3nt-z9"
+	secretQuery  = "qu3ry v4lu3/1x"
 )
 
 var everySecret = []string{secretToken, secretHeader, secretPath, secretQuery}
@@ -35,7 +34,6 @@ var forms = map[string]func(string) string{
 	"base64":       func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) },
 	"base64 url":   func(s string) string { return base64.RawURLEncoding.EncodeToString([]byte("a:" + s)) },
 	"basic":        func(s string) string { return base64.StdEncoding.EncodeToString([]byte("bearer:" + s)) },
-	"hex":          func(s string) string { return hex.EncodeToString([]byte(s)) },
 	"all percent": func(s string) string {
 		var b strings.Builder
 		for _, c := range []byte(s) {

@@ -7,11 +7,8 @@ import (
 )
 
 const (
-	// shortSecret is the length in bytes below which a part of a URL is no secret: three
-	// letters are found in any text.
-	shortSecret = foreign.ShortSecret
-	hidden      = "[hidden]"
-	maxForeign  = 500 // code points of foreign text that a message shows
+	hidden     = "[hidden]"
+	maxForeign = 500 // code points of foreign text that a message shows
 )
 
 // redactor takes the secrets of one connection out of texts that its destination wrote
