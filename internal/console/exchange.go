@@ -96,15 +96,11 @@ func Snippets(r HTTPRequest) []Snippet {
 }
 
 func curl(r HTTPRequest, body string) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "curl -sS -i -X %s %s", foreign.ShellWord(r.Method), foreign.ShellWord(r.URL))
-	if r.Secret != "" {
-		fmt.Fprintf(&b, " \\\n  -H \"Authorization: Bearer $%s\"", r.Secret)
-	}
+	shown := foreign.Request{Method: r.Method, URL: r.URL, Token: r.Secret, Body: body}
 	if body != "" {
-		fmt.Fprintf(&b, " \\\n  -H 'Content-Type: application/json' \\\n  --data-binary %s", foreign.ShellWord(body))
+		shown.Header = [][2]string{{"Content-Type", "application/json"}}
 	}
-	return b.String() + "\n"
+	return strings.Join(shown.Curl(), " \\\n  ") + "\n"
 }
 
 // goQuote prefers a raw literal, which people can read.

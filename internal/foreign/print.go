@@ -9,15 +9,6 @@ import (
 	"strings"
 )
 
-// ShellWord quotes a word where a POSIX shell would read it as something else.
-func ShellWord(word string) string {
-	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+:@%,="
-	if word != "" && strings.Trim(word, plain) == "" {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-}
-
 // Longest is how many characters of one value from outside Printf shows.
 const Longest = 4096
 

@@ -216,4 +216,4 @@ func hideQuery(raw string, hide func(value string) bool) string {
 }
 
 // hidden reports whether a text is a placeholder and nothing else.
-func hidden(text string) bool { return text != "" && placeholderName.FindString(text) == text }
+func hidden(text string) bool { return text != "" && foreign.Variable.FindString(text) == text }
