@@ -159,6 +159,7 @@ docs: ## write the generated tables in docs/ again
 	DESTKIT_TIER=full $(GO) test -count=1 -timeout 20m -parallel 8 -run '^TestDiskMatrixOfTheService$$' ./server -update
 	$(GO) test -count=1 -run '^TestSentencesTable$$' ./conformance/service -update
 	$(GO) test -count=1 -run '^Test(ProtocolPage|MistakesPage|Schemas|TerminalPicture)$$' ./cmd/destkit -update
+	DESTKIT_TIER=full $(GO) test -count=1 -run '^TestMatrixNoOutputHoldsTheToken$$' ./cmd/destkit -update
 	$(GO) test -count=1 -parallel 1 -run '^TestMatrixTruth$$' ./cmd/destkit/internal/loads -update
 
 bench: ## measure the goals, against the peers that are installed; UPDATE=1 writes docs/evidence/performance.md

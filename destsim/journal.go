@@ -23,7 +23,7 @@ import (
 const journalSize = 10000
 
 // JournalEntry is one call of the endpoint. It holds no header, URL, value or
-// message, so no secret can be in it. Bodies are apart, see Config.KeepBodies.
+// message, and names without secrets. Bodies are apart, see Config.KeepBodies.
 type JournalEntry struct {
 	Seq        int64     `json:"seq"`      // from 1 since the start or the last reset
 	Received   time.Time `json:"received"` // when the head of the request was there
@@ -87,9 +87,14 @@ type callJournal struct {
 }
 
 // entry is a line as it is shown.
-func (l *journalLine) entry() JournalEntry {
+func (l *journalLine) entry(hide *foreign.Redactor) JournalEntry {
 	e := l.JournalEntry
 	e.ID = string(l.id[:l.len])
+	for _, text := range []*string{&e.Verb, &e.Method, &e.Object, &e.Operation, &e.ID} {
+		if !foreign.PlainWord(*text) {
+			*text = hide.String(*text)
+		}
+	}
 	if e.Faults == nil {
 		e.Faults = []string{}
 	}
@@ -199,7 +204,7 @@ func (j *callJournal) page(filter JournalFilter) JournalPage {
 			page.Next = &page.Entries[limit-1].Seq
 			break
 		}
-		page.Entries = append(page.Entries, line.entry())
+		page.Entries = append(page.Entries, line.entry(j.bodies.hide))
 	}
 	return page
 }
@@ -303,8 +308,9 @@ const (
 // everything but the switch.
 type callBodies struct {
 	on         atomic.Bool
-	configured bool      // the setting after a reset
-	secrets    []string  // of the configuration
+	configured bool     // the setting after a reset
+	secrets    []string // of the configuration
+	hide       *foreign.Redactor
 	kept       []twoBody // by seq
 	size       int
 }
@@ -320,7 +326,8 @@ func (b *twoBody) size() int { return 256 + len(b.request) + len(b.response) }
 
 // configure takes the switch and the secrets of a configuration.
 func (b *callBodies) configure(c *Config) {
-	b.configured, b.secrets = c.KeepBodies, []string{c.Token, c.ControlToken, c.URLSecret.Value}
+	b.configured, b.secrets = c.KeepBodies, []string{c.Token, rotated(c.Token), c.ControlToken, c.URLSecret.Value}
+	b.hide = hiding(b.secrets)
 	b.on.Store(b.configured)
 }
 
@@ -393,21 +400,29 @@ func (j *callJournal) exchange(seq int64) (journalExchange, error) {
 		j.mu.Unlock()
 		return journalExchange{}, errNoCall
 	}
-	x := journalExchange{Entry: j.ring[(seq-1)%journalSize].entry(), Bodies: "off"}
+	line := j.ring[(seq-1)%journalSize]
+	x := journalExchange{Bodies: "off"}
 	two := j.bodies.find(seq)
 	if two == nil && len(j.bodies.kept) > 0 && seq < j.bodies.kept[0].seq {
 		x.Bodies = "forgotten"
 	}
 	j.mu.Unlock()
 	if two == nil {
+		x.Entry = line.entry(j.bodies.hide)
 		return x, nil
 	}
-	hide := foreign.New()
-	for _, secret := range append(two.secrets, j.bodies.secrets...) {
-		hide.Add(secret, "[hidden]")
-	}
+	hide := hiding(append(two.secrets, j.bodies.secrets...))
+	x.Entry = line.entry(hide)
 	x.Bodies, x.Request, x.Response = "kept", shownBody(hide, two.request), shownBody(hide, two.response)
 	return x, nil
+}
+
+func hiding(secrets []string) *foreign.Redactor {
+	hide := foreign.New()
+	for _, secret := range secrets {
+		hide.Add(secret, "[hidden]")
+	}
+	return hide
 }
 
 // shownBody is a body as JSON: itself, or a text where it is none.
