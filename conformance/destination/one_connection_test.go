@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -124,4 +125,93 @@ func TestAMethodThatHangsIsNoQueue(t *testing.T) { // not in parallel: all tests
 			require.NotContains(t, strings.Join(r.Notes, "\n"), "no second connection")
 		})
 	}
+}
+
+// hanging are replies that begin well and never come to their end. Each holds the
+// connection until the judge has had enough.
+var hanging = map[string]func(conn net.Conn){
+	"a status line and nothing more": func(conn net.Conn) { hold(conn, "HTTP/1.1 200 OK\r\n") },
+	"headers, one by one": func(conn net.Conn) {
+		trickles(conn, "HTTP/1.1 200 OK\r\n", "X-Waiting: yes\r\n")
+	},
+	"a whole head and no body":      func(conn net.Conn) { hold(conn, jsonHead+"Content-Length: 80\r\n\r\n") },
+	"a body, byte by byte":          func(conn net.Conn) { trickles(conn, jsonHead+"Content-Length: 100000\r\n\r\n", " ") },
+	"a shorter body than announced": func(conn net.Conn) { hold(conn, jsonHead+"Content-Length: 100\r\n\r\n{\"jsonrpc\":\"2.0\"}") },
+	"chunks without end":            func(conn net.Conn) { trickles(conn, jsonHead+"Transfer-Encoding: chunked\r\n\r\n", "1\r\n \r\n") },
+	"trailers without end": func(conn net.Conn) {
+		trickles(conn, jsonHead+"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n", "T: 1\r\n")
+	},
+	"a body until a close that fails": func(conn net.Conn) { hold(conn, jsonHead+"Connection: close\r\n\r\n{}") },
+	"interim responses without end":   func(conn net.Conn) { hold(conn, "HTTP/1.1 103 Early Hints\r\n\r\n") },
+}
+
+// hold writes the beginning of a reply and waits for the judge to close.
+func hold(conn net.Conn, text string) {
+	if say(conn, text) {
+		_, _ = io.Copy(io.Discard, conn)
+	}
+}
+
+// trickles writes a part again and again until the judge closes.
+func trickles(conn net.Conn, head, part string) {
+	ok := say(conn, head)
+	for tick := time.NewTicker(20 * time.Millisecond); ok; <-tick.C {
+		ok = say(conn, part)
+	}
+}
+
+// TestWhatNeverEndsIsNoAnswer: replies that hang are evidence of nothing. Where none
+// was ever complete there is no verdict; where those of one method hang no check
+// passes that looks at all of them.
+func TestWhatNeverEndsIsNoAnswer(t *testing.T) {
+	matrixtest.Long(t)
+	opts := conformance.Options{PlanningTimeout: 250 * time.Millisecond, BatchTimeout: 250 * time.Millisecond, Timeout: time.Minute}
+	for name, reply := range hanging {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			t.Run("every call", func(t *testing.T) {
+				t.Parallel()
+				r := judgeHostile(t, destination.Target{URL: rawEndpoint(t, reply)}, opts)
+				unreachable(t, r)
+				require.Zero(t, r.Counts[conformance.Pass])
+			})
+			for _, method := range []string{"test_connection", "list_fields"} {
+				t.Run(method, func(t *testing.T) {
+					t.Parallel()
+					some := opts
+					some.Select = []string{"HTTP-*", "RPC-*", "RL-006", "VER-001", "TIM-*", "FLD-*"}
+					r := judgeHostile(t, destination.Target{Handler: sabotaged(t, method, reply)}, some)
+					require.Equal(t, 1, r.ExitStatus, r.Summary)
+					require.Contains(t, r.Failed, "HTTP-006")
+					passed := map[string]string{
+						"test_connection": "RPC-001 RPC-002 RPC-003 RPC-005 HTTP-001 HTTP-003 HTTP-004 HTTP-006 HTTP-010 RL-006 VER-001 TIM-001 TIM-003",
+						"list_fields":     "RPC-001 RPC-002 RPC-005 HTTP-001 HTTP-003 HTTP-004 HTTP-006 HTTP-010 RL-006 TIM-001 TIM-003 FLD-001 FLD-002 FLD-003 FLD-004 FLD-005",
+					}[method]
+					for _, c := range r.Checks {
+						if slices.Contains(strings.Fields(passed), c.ID) {
+							require.NotEqual(t, conformance.Pass, c.Status, "%s rests on replies of which those of %s hang", c.ID, method)
+						}
+					}
+				})
+			}
+		})
+	}
+}
+
+// TestATLSHandshakeThatHangs: the port accepts connections and sends nothing.
+func TestATLSHandshakeThatHangs(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			defer conn.Close()
+		}
+	}()
+	opts := conformance.Options{PlanningTimeout: 250 * time.Millisecond, BatchTimeout: 250 * time.Millisecond, Development: conformance.DevelopmentOn}
+	unreachable(t, judgeHostile(t, destination.Target{URL: "https://" + l.Addr().String() + "/"}, opts))
 }
