@@ -3,11 +3,12 @@ package loadgen
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
-	"path/filepath"
 	"strconv"
 
 	"github.com/destkit/destkit/internal/rawjson"
+	"github.com/destkit/destkit/internal/wholefile"
 )
 
 // Journal holds the keys that a run may have written. It is on disk before they
@@ -85,22 +86,11 @@ func (j *journalFile) write(keys []WrittenKeys) error {
 	if err != nil {
 		return fmt.Errorf("write journal: %w", err)
 	}
-	f, err := os.CreateTemp(filepath.Dir(j.path), filepath.Base(j.path)+".*")
+	err = wholefile.WritePrivate(j.path, func(w io.Writer) error {
+		_, err := w.Write(append(text, '\n'))
+		return err
+	})
 	if err != nil {
-		return fmt.Errorf("write journal: %w", err)
-	}
-	_, err = f.Write(append(text, '\n'))
-	if err == nil {
-		err = f.Sync()
-	}
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), j.path)
-	}
-	if err != nil {
-		os.Remove(f.Name())
 		return fmt.Errorf("write journal: %w", err)
 	}
 	return nil
