@@ -1,7 +1,6 @@
 package destsim
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/codec"
+	"github.com/destkit/destkit/internal/rawjson"
 )
 
 // call is one HTTP request of the endpoint on its way through the pipeline.
@@ -226,13 +226,11 @@ const (
 
 // encode marshals without escaping HTML.
 func encode(value any) []byte {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(value); err != nil {
+	text, err := rawjson.Marshal(value)
+	if err != nil {
 		return []byte(`{}`)
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	return text
 }
 
 // sleep waits for d and reports whether all of it has passed; it ends early when

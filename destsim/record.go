@@ -357,20 +357,9 @@ func (f *field) wrongType(raw []byte, want string) string {
 
 // kindOf names the JSON type of a value.
 func kindOf(raw []byte) string {
-	switch raw[0] {
-	case '"':
-		return "a string"
-	case '{':
-		return "an object"
-	case '[':
-		return "an array"
-	case 't', 'f':
-		return "a boolean"
-	case 'n':
-		return "null"
+	kind := rawjson.Described(raw)
+	if kind == "a number" && bytes.ContainsAny(raw, ".eE") {
+		kind += " with a fraction or exponent"
 	}
-	if bytes.ContainsAny(raw, ".eE") {
-		return "a number with a fraction or exponent"
-	}
-	return "a number"
+	return kind
 }

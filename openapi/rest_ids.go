@@ -1,12 +1,13 @@
 package openapi
 
 import (
-	"bytes"
 	"encoding/json"
 	"strconv"
 	"strings"
 
 	"github.com/getkin/kin-openapi/openapi3"
+
+	"github.com/destkit/destkit/internal/rawjson"
 )
 
 // NumberIDs gives the body with every id that is a text of decimal digits as
@@ -29,13 +30,11 @@ func (o *Operation) NumberIDs(body []byte) []byte {
 	if !changed {
 		return body
 	}
-	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false)
-	if encoder.Encode(plain(value)) != nil {
+	text, err := rawjson.Encode(plain(value))
+	if err != nil {
 		return body
 	}
-	return text.Bytes()
+	return text
 }
 
 // isIDText reports whether an integer is expected where a text of digits is, and

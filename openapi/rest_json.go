@@ -1,12 +1,10 @@
 package openapi
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/destkit/destkit/internal/rawjson"
 )
@@ -25,7 +23,7 @@ const (
 type inexact string
 
 // syntaxError holds where a body cannot be read. It quotes nothing of the
-// body, which may hold secrets; key is set for a repeated name.
+// body, which may hold secrets; field is set for a repeated name.
 type syntaxError struct {
 	offset  int
 	message string
@@ -34,23 +32,13 @@ type syntaxError struct {
 
 func (e *syntaxError) Error() string { return e.message }
 
-// at is the line and the column of an offset, both counted from 1, the column
-// in characters.
-func at(text []byte, offset int) (line, column int) {
-	before := text[:min(offset, len(text))]
-	line = bytes.Count(before, []byte{'\n'}) + 1
-	last := bytes.LastIndexByte(before, '\n') + 1
-	return line, utf8.RuneCount(before[last:]) + 1
-}
-
-// jsonReader decodes JSON into the values that kin validates: objects are
-// map[string]any. Unlike encoding/json it refuses repeated names, bytes that are
-// no UTF-8, and more than maxDepth levels.
+// jsonReader makes of the scans of package rawjson the values that kin validates:
+// objects are map[string]any.
 type jsonReader struct {
 	text   []byte
 	pos    int
-	depth  int
 	values int
+	ended  bool // text ends with a NUL
 	exact  bool // a request: numbers that no int64 holds become inexact, and values are counted
 	path   place
 	repeat []syntaxError
@@ -69,165 +57,139 @@ func decodeJSON(text []byte, exact bool) (value any, repeated []syntaxError, err
 			panic(failure)
 		}
 	}()
-	value = r.value()
-	if r.space(); r.pos < len(text) {
-		r.fail("there is something after the end of the value")
+	if r.pos = rawjson.SkipSpace(r.text, 0); r.pos == len(text) {
+		r.fail(r.pos, textEnds)
+	}
+	value = r.value(0)
+	if r.pos = rawjson.SkipSpace(r.text, r.pos); r.pos < len(text) {
+		r.fail(r.pos, "there is something after the end of the value")
 	}
 	return value, r.repeat, nil
 }
 
 // fail ends the reading; decodeJSON returns the error.
-func (r *jsonReader) fail(message string) {
-	panic(&syntaxError{offset: r.pos, message: message})
+func (r *jsonReader) fail(at int, message string) {
+	panic(&syntaxError{offset: at, message: message})
 }
 
-func (r *jsonReader) space() { r.pos = rawjson.SkipSpace(r.text, r.pos) }
+const textEnds = "the text ends where a value should stand"
 
-// next is the next character that is no white space, 0 at the end.
-func (r *jsonReader) next() byte {
-	if r.space(); r.pos < len(r.text) {
-		return r.text[r.pos]
+// faultMessages are those of faults that depend on nothing else.
+var faultMessages = map[rawjson.Fault]string{
+	rawjson.FaultValue:   "a value should stand here",
+	rawjson.FaultLiteral: "a value should stand here",
+	rawjson.FaultNumber:  "this is no number",
+	rawjson.FaultEscape:  "this string has a wrong escape",
+	rawjson.FaultUTF8:    "this string is not UTF-8",
+	rawjson.FaultKey:     "a name in quotes should stand here",
+	rawjson.FaultColon:   "a colon should stand here",
+	rawjson.FaultObject:  `a comma or "}" should stand here`,
+	rawjson.FaultArray:   `a comma or "]" should stand here`,
+}
+
+// reached goes on where a scan has ended, or fails with its fault.
+func (r *jsonReader) reached(at int, fault rawjson.Fault) {
+	if fault == rawjson.FaultNone {
+		r.pos = at
+		return
 	}
-	return 0
+	if fault == rawjson.FaultEnd {
+		// A NUL at the end is wrong for what is expected there.
+		again := &jsonReader{text: append(r.text[:at:at], 0), ended: true}
+		again.pos = rawjson.SkipSpace(again.text, 0)
+		again.value(0)
+	}
+	message, end := faultMessages[fault], r.ended && at == len(r.text)-1
+	switch fault {
+	case rawjson.FaultNumber, rawjson.FaultEscape, rawjson.FaultUTF8:
+		at = r.pos // the whole number or string is wrong
+	case rawjson.FaultValue:
+		if end {
+			message = textEnds
+		}
+	case rawjson.FaultControl:
+		message = fmt.Sprintf(`a control character stands in a string; write it as \u%04x`, r.text[at])
+		if end {
+			message = "the text ends inside a string"
+		}
+	}
+	r.fail(at, message)
 }
 
-// value reads any value.
-func (r *jsonReader) value() any {
+// value reads the value at pos; depth counts the objects and arrays around it.
+func (r *jsonReader) value(depth int) any {
+	from := r.pos
 	if r.values++; r.exact && r.values > maxValues {
-		r.fail(fmt.Sprintf("it holds more than %d values", maxValues))
+		r.fail(from, fmt.Sprintf("it holds more than %d values", maxValues))
 	}
-	switch c := r.next(); {
-	case c == '{':
-		return r.nested(r.object)
-	case c == '[':
-		return r.nested(r.array)
-	case c == '"':
-		return r.string()
-	case c == '-' || c >= '0' && c <= '9':
-		return r.number()
-	case c == 't':
-		return r.word("true", true)
-	case c == 'f':
-		return r.word("false", false)
-	case c == 'n':
-		return r.word("null", nil)
-	case r.pos >= len(r.text):
-		r.fail("the text ends where a value should stand")
+	first := r.text[from]
+	if first == '{' || first == '[' {
+		if depth == maxDepth {
+			r.fail(from, fmt.Sprintf("it nests more than %d levels deep", maxDepth))
+		}
+		if first == '{' {
+			return r.object(depth + 1)
+		}
+		return r.array(depth + 1)
 	}
-	r.fail("a value should stand here")
-	return nil
+	if first == '"' {
+		r.reached(rawjson.SkipString(r.text, from+1))
+		return string(rawjson.PlainKey(r.text[from+1 : r.pos-1]))
+	}
+	r.reached(rawjson.SkipValue(r.text, from, depth))
+	switch first {
+	case 't', 'f':
+		return first == 't'
+	case 'n':
+		return nil
+	}
+	return r.number(from)
 }
 
-func (r *jsonReader) word(word string, value any) any {
-	if !bytes.HasPrefix(r.text[r.pos:], []byte(word)) {
-		r.fail("a value should stand here")
-	}
-	r.pos += len(word)
-	return value
-}
-
-// nested reads an object or an array one level deeper.
-func (r *jsonReader) nested(read func() any) any {
-	if r.depth++; r.depth > maxDepth {
-		r.fail(fmt.Sprintf("it nests more than %d levels deep", maxDepth))
-	}
-	r.pos++ // the bracket
-	v := read()
-	r.depth--
-	return v
-}
-
-// object reads the members of an object after its brace. Of a name that occurs
-// twice the last value counts, and the first repetitions are kept.
-func (r *jsonReader) object() any {
+// object reads the members of an object. Of a name that occurs twice the last
+// value counts, and the first repetitions are kept.
+func (r *jsonReader) object(depth int) any {
 	object := map[string]any{}
-	for more := r.begins('}'); more; more = r.goesOn('}') {
-		if r.next() != '"' {
-			r.fail("a name in quotes should stand here")
-		}
+	at, more, fault := rawjson.FirstMember(r.text, r.pos)
+	for r.reached(at, fault); more; r.reached(at, fault) {
 		start := r.pos
-		name := r.string()
-		if r.next() != ':' {
-			r.fail("a colon should stand here")
-		}
-		r.pos++
+		end, from, wrong := rawjson.SkipKey(r.text, start)
+		r.reached(from, wrong)
+		name := string(rawjson.PlainKey(r.text[start+1 : end]))
 		r.path = append(r.path, step{name: name})
 		if _, twice := object[name]; twice && len(r.repeat) < maxProblems {
 			r.repeat = append(r.repeat, syntaxError{offset: start, field: r.path.String()})
 		}
-		object[name] = r.value()
+		object[name] = r.value(depth)
 		r.path = r.path[:len(r.path)-1]
+		at, more, fault = rawjson.NextMember(r.text, r.pos)
 	}
 	return object
 }
 
-func (r *jsonReader) array() any {
+func (r *jsonReader) array(depth int) any {
 	array := []any{}
-	for more := r.begins(']'); more; more = r.goesOn(']') {
+	at, more, fault := rawjson.FirstElement(r.text, r.pos)
+	for r.reached(at, fault); more; r.reached(at, fault) {
 		r.path = append(r.path, step{index: len(array), isIndex: true})
-		array = append(array, r.value())
+		array = append(array, r.value(depth))
 		r.path = r.path[:len(r.path)-1]
+		at, more, fault = rawjson.NextElement(r.text, r.pos)
 	}
 	return array
 }
 
-// begins reports whether an object or an array has something in it, and reads the end
-// of one that has not.
-func (r *jsonReader) begins(end byte) bool {
-	if r.next() != end {
-		return true
+// number is the number from an index to pos, where nothing must be that numbers
+// consist of.
+func (r *jsonReader) number(from int) any {
+	if r.pos < len(r.text) && strings.IndexByte("+-.0123456789eE", r.text[r.pos]) >= 0 {
+		r.fail(from, faultMessages[rawjson.FaultNumber])
 	}
-	r.pos++
-	return false
-}
-
-// goesOn reads a comma, or the end of an object or an array.
-func (r *jsonReader) goesOn(end byte) bool {
-	c := r.next()
-	if c != end && c != ',' {
-		r.fail(fmt.Sprintf("a comma or %q should stand here", string(end)))
-	}
-	r.pos++
-	return c == ','
-}
-
-// number reads a number up to what cannot belong to one.
-func (r *jsonReader) number() any {
-	end, fault := rawjson.SkipNumber(r.text, r.pos)
-	if fault != rawjson.FaultNone || end < len(r.text) && strings.IndexByte("+-.0123456789eE", r.text[end]) >= 0 {
-		r.fail("this is no number")
-	}
-	text := r.text[r.pos:end]
-	r.pos = end
+	text := string(r.text[from:r.pos])
 	if r.exact {
-		if _, err := strconv.ParseInt(string(text), 10, 64); err != nil {
+		if _, err := strconv.ParseInt(text, 10, 64); err != nil {
 			return inexact(text)
 		}
 	}
 	return json.Number(text)
-}
-
-// string reads a string. Most have no escapes and are taken as they are.
-func (r *jsonReader) string() string {
-	end, fault := rawjson.SkipString(r.text, r.pos+1)
-	switch fault {
-	case rawjson.FaultNone:
-	case rawjson.FaultUTF8:
-		r.fail("this string is not UTF-8")
-	case rawjson.FaultEscape:
-		r.fail("this string has a wrong escape")
-	case rawjson.FaultControl:
-		r.pos = end
-		r.fail("a control character stands in a string; write it as \\u" + fmt.Sprintf("%04x", r.text[end]))
-	default:
-		r.pos = len(r.text)
-		r.fail("the text ends inside a string")
-	}
-	quoted := r.text[r.pos:end]
-	if r.pos = end; bytes.IndexByte(quoted, '\\') < 0 {
-		return string(quoted[1 : len(quoted)-1])
-	}
-	var s string
-	_ = json.Unmarshal(quoted, &s) // it was read already; half a surrogate pair becomes U+FFFD
-	return s
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/rawjson"
 )
 
 const (
@@ -62,7 +63,7 @@ func (o *Operation) checkBody(contentType string, body []byte) (problems []RESTP
 		return append(problems, malformed(body, err))
 	}
 	for _, e := range repeated {
-		line, column := at(body, e.offset)
+		line, column := rawjson.Place(body, e.offset)
 		problems = append(problems, RESTProblem{
 			Place: placeBody, Field: e.field, Malformed: true,
 			Message: fmt.Sprintf("stands more than once in its object, again at line %d, column %d", line, column),
@@ -74,7 +75,7 @@ func (o *Operation) checkBody(contentType string, body []byte) (problems []RESTP
 func malformed(body []byte, err error) RESTProblem {
 	p := RESTProblem{Place: placeBody, Malformed: true, Message: "is malformed JSON: " + err.Error()}
 	if e, ok := err.(*syntaxError); ok {
-		line, column := at(body, e.offset)
+		line, column := rawjson.Place(body, e.offset)
 		p.Message = fmt.Sprintf("is malformed JSON at line %d, column %d: %s", line, column, e.message)
 	}
 	return p

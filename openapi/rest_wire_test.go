@@ -14,6 +14,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/internal/rawjson"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -271,7 +272,7 @@ func FuzzDecodeJSON(f *testing.F) {
 			require.ErrorContains(t, err, "nests more than")
 		}
 		if err != nil {
-			line, column := at(text, err.(*syntaxError).offset)
+			line, column := rawjson.Place(text, err.(*syntaxError).offset)
 			require.Positive(t, line)
 			require.Positive(t, column)
 		}

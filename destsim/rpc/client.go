@@ -14,6 +14,7 @@ import (
 	"net/url"
 
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/rawjson"
 )
 
 // Sizes of replies, in bytes.
@@ -189,11 +190,9 @@ func marshalParams(params any) ([]byte, error) {
 	case []byte:
 		return p, nil
 	}
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(params); err != nil {
+	text, err := rawjson.Marshal(params)
+	if err != nil {
 		return nil, fmt.Errorf("encode params: %w", err)
 	}
-	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
+	return text, nil
 }

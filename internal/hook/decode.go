@@ -3,11 +3,13 @@ package hook
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math/big"
 	"strconv"
+	"strings"
 	"unicode/utf8"
+
+	"github.com/destkit/destkit/internal/rawjson"
 )
 
 // answer is the reply of a hook, taken apart: its members, or the items of a bare
@@ -51,28 +53,13 @@ func decodeObject(raw json.RawMessage) (map[string]json.RawMessage, error) {
 	if kind(raw) != "an object" {
 		return nil, fmt.Errorf("is %s, not an object", kind(raw))
 	}
-	decoder := json.NewDecoder(bytes.NewReader(raw))
-	if _, err := decoder.Token(); err != nil {
-		return nil, err
-	}
 	members := map[string]json.RawMessage{}
-	for decoder.More() {
-		token, err := decoder.Token()
-		if err != nil {
-			return nil, err
-		}
-		key, ok := token.(string)
-		if !ok {
-			return nil, errors.New("has a member without a name")
-		}
-		if _, twice := members[key]; twice {
+	walk, _ := rawjson.WalkObject(raw)
+	for key, value, ok := walk.Next(); ok; key, value, ok = walk.Next() {
+		if _, twice := members[string(key)]; twice {
 			return nil, fmt.Errorf("has the member %q twice", key)
 		}
-		var value json.RawMessage
-		if err := decoder.Decode(&value); err != nil {
-			return nil, err
-		}
-		members[key] = value
+		members[string(key)] = value
 	}
 	return members, nil
 }
@@ -99,23 +86,7 @@ func decodeString(raw json.RawMessage) (string, error) {
 
 // kind names the JSON type of valid JSON text.
 func kind(raw json.RawMessage) string {
-	raw = bytes.TrimSpace(raw)
-	if len(raw) == 0 {
-		return "missing"
-	}
-	switch raw[0] {
-	case '{':
-		return "an object"
-	case '[':
-		return "an array"
-	case '"':
-		return "a string"
-	case 't', 'f':
-		return "a boolean"
-	case 'n':
-		return "null"
-	}
-	return "a number"
+	return strings.Replace(rawjson.Described(raw), "absent", "missing", 1)
 }
 
 // value is an identifier made comparable: the decoded text of a string, the

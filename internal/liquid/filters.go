@@ -1,11 +1,9 @@
 package liquid
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"html"
@@ -20,6 +18,8 @@ import (
 	"github.com/osteele/liquid/values"
 	"golang.org/x/text/cases"
 	"golang.org/x/text/language"
+
+	"github.com/destkit/destkit/internal/rawjson"
 )
 
 // filter is one filter: how many arguments it takes besides its input, and what
@@ -271,11 +271,9 @@ func (jsonText) WriteString(w io.Writer, text string) (int, error) {
 
 // marshalPlain writes JSON without escaping HTML.
 func marshalPlain(value any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(value); err != nil {
+	text, err := rawjson.Marshal(value)
+	if err != nil {
 		return nil, fmt.Errorf("encode value: %w", err)
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+	return text, nil
 }

@@ -124,8 +124,8 @@ func valueWord(value string) string {
 	return "a " + value
 }
 
-// Walk walks the members of one validated object: the caller has validated
-// the text, so no fault can occur and none is looked for.
+// Walk walks the members of one object that the caller has validated, also by
+// encoding/json where it is UTF-8: no fault can occur, and none is looked for.
 type Walk struct {
 	b    []byte
 	i    int
@@ -139,9 +139,13 @@ func WalkObject(raw []byte) (m Walk, ok bool) {
 	if i == len(raw) || raw[i] != '{' {
 		return m, false
 	}
-	i = SkipSpace(raw, i+1)
-	return Walk{b: raw, i: i, more: raw[i] != '}'}, true
+	m.b = raw
+	m.i, m.more, _ = FirstMember(raw, i)
+	return m, true
 }
+
+// anyDepth is below all depths: encoding/json validates text that is nested deeper.
+const anyDepth = -1 << 30
 
 // Next gives the next member: the text of its key and its raw value.
 func (m *Walk) Next() (key, raw []byte, ok bool) {
@@ -153,7 +157,7 @@ func (m *Walk) Next() (key, raw []byte, ok bool) {
 		return nil, nil, false
 	}
 	key = PlainKey(m.b[m.i+1 : end])
-	after, f := SkipValue(m.b, v, 0)
+	after, f := SkipValue(m.b, v, anyDepth)
 	if f != FaultNone {
 		return nil, nil, false
 	}
@@ -187,11 +191,7 @@ func ScanObject(b []byte, dst [][]byte, names ...string) (object bool, at int, f
 		at, f = SkipText(b)
 		return false, at, f
 	}
-	i = SkipSpace(b, i+1)
-	more := true
-	if i < len(b) && b[i] == '}' {
-		i, more = i+1, false
-	}
+	i, more, f := FirstMember(b, i)
 	for more {
 		end, v, f := SkipKey(b, i)
 		if f != FaultNone {
@@ -210,8 +210,8 @@ func ScanObject(b []byte, dst [][]byte, names ...string) (object bool, at int, f
 			return true, i, f
 		}
 	}
-	if i = SkipSpace(b, i); i != len(b) {
-		return true, i, FaultTrailing
+	if i = SkipSpace(b, i); f == FaultNone && i != len(b) {
+		f = FaultTrailing
 	}
-	return true, i, FaultNone
+	return true, i, f
 }

@@ -20,12 +20,12 @@ func SkipNumber(b []byte, i int) (int, Fault) {
 	case c-'1' <= 8:
 		i = SkipDigits(b, i+1)
 	default:
-		return i, faultNumber
+		return i, FaultNumber
 	}
 	if i < len(b) && b[i] == '.' {
 		from := i + 1
 		if i = SkipDigits(b, from); i == from {
-			return i, faultNumber
+			return i, FaultNumber
 		}
 	}
 	if i < len(b) && b[i]|0x20 == 'e' {
@@ -34,7 +34,7 @@ func SkipNumber(b []byte, i int) (int, Fault) {
 		}
 		from := i
 		if i = SkipDigits(b, from); i == from {
-			return i, faultNumber
+			return i, FaultNumber
 		}
 	}
 	return i, FaultNone

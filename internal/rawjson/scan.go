@@ -63,15 +63,12 @@ func skipScalar(b []byte, i int) (int, Fault) {
 	case c == 'n':
 		return SkipLiteral(b, i, "null")
 	}
-	return i, faultValue
+	return i, FaultValue
 }
 
 func SkipLiteral(b []byte, i int, word string) (int, Fault) {
-	if len(b)-i < len(word) {
-		return i, faultLiteral
-	}
-	if string(b[i:i+len(word)]) != word {
-		return i, faultLiteral
+	if len(b)-i < len(word) || string(b[i:i+len(word)]) != word {
+		return i, FaultLiteral
 	}
 	return i + len(word), FaultNone
 }
@@ -80,23 +77,17 @@ func skipObject(b []byte, i, depth int) (int, Fault) {
 	if depth > maxDepth {
 		return i, faultDepth
 	}
-	i = SkipSpace(b, i+1)
-	if i < len(b) && b[i] == '}' {
-		return i + 1, FaultNone
-	}
-	for {
-		_, v, f := SkipKey(b, i)
-		if f != FaultNone {
-			return v, f
-		}
-		if i, f = SkipValue(b, v, depth); f != FaultNone {
+	i, more, f := FirstMember(b, i)
+	for more {
+		if _, i, f = SkipKey(b, i); f != FaultNone {
 			return i, f
 		}
-		var more bool
-		if i, more, f = NextMember(b, i); f != FaultNone || !more {
+		if i, f = SkipValue(b, i, depth); f != FaultNone {
 			return i, f
 		}
+		i, more, f = NextMember(b, i)
 	}
+	return i, f
 }
 
 // SkipKey scans `"key" :` at i. keyEnd is the index of the closing quote; v is
@@ -106,7 +97,7 @@ func SkipKey(b []byte, i int) (keyEnd, v int, f Fault) {
 		return 0, i, FaultEnd
 	}
 	if b[i] != '"' {
-		return 0, i, faultKey
+		return 0, i, FaultKey
 	}
 	if i, f = SkipString(b, i+1); f != FaultNone {
 		return 0, i, f
@@ -116,7 +107,7 @@ func SkipKey(b []byte, i int) (keyEnd, v int, f Fault) {
 		return 0, i, FaultEnd
 	}
 	if b[i] != ':' {
-		return 0, i, faultColon
+		return 0, i, FaultColon
 	}
 	if i = SkipSpace(b, i+1); i >= len(b) {
 		return 0, i, FaultEnd
@@ -136,7 +127,7 @@ func NextMember(b []byte, i int) (next int, more bool, f Fault) {
 	case '}':
 		return i + 1, false, FaultNone
 	}
-	return i, false, faultObject
+	return i, false, FaultObject
 }
 
 // NextElement is NextMember for arrays; with more, b[next] exists.
@@ -153,16 +144,25 @@ func NextElement(b []byte, i int) (next int, more bool, f Fault) {
 	case ']':
 		return i + 1, false, FaultNone
 	}
-	return i, false, faultArray
+	return i, false, FaultArray
 }
 
 // FirstElement steps into the array that opens at i; more is false when it is
 // empty, and then next is the index after it.
 func FirstElement(b []byte, i int) (next int, more bool, f Fault) {
+	return first(b, i, ']')
+}
+
+// FirstMember is FirstElement for objects.
+func FirstMember(b []byte, i int) (next int, more bool, f Fault) {
+	return first(b, i, '}')
+}
+
+func first(b []byte, i int, end byte) (next int, more bool, f Fault) {
 	if i = SkipSpace(b, i+1); i >= len(b) {
 		return i, false, FaultEnd
 	}
-	if b[i] == ']' {
+	if b[i] == end {
 		return i + 1, false, FaultNone
 	}
 	return i, true, FaultNone
@@ -193,16 +193,16 @@ type Fault uint8
 const (
 	FaultNone Fault = iota
 	FaultEnd
-	faultValue
-	faultLiteral
-	faultNumber
+	FaultValue
+	FaultLiteral
+	FaultNumber
 	FaultControl
 	FaultEscape
 	FaultUTF8
-	faultKey
-	faultColon
-	faultObject
-	faultArray
+	FaultKey
+	FaultColon
+	FaultObject
+	FaultArray
 	faultDepth
 	FaultTrailing
 )
@@ -210,16 +210,16 @@ const (
 var faultText = [...]string{
 	FaultNone:     "no fault",
 	FaultEnd:      "unexpected end of text",
-	faultValue:    "not the start of a value",
-	faultLiteral:  "not one of true, false, null",
-	faultNumber:   "malformed number",
+	FaultValue:    "not the start of a value",
+	FaultLiteral:  "not one of true, false, null",
+	FaultNumber:   "malformed number",
 	FaultControl:  "unescaped control character in a string",
 	FaultEscape:   "malformed escape in a string",
 	FaultUTF8:     "not UTF-8",
-	faultKey:      "a member must start with a string",
-	faultColon:    "a colon must follow the key",
-	faultObject:   "a comma or a closing brace must follow the member",
-	faultArray:    "a comma or a closing bracket must follow the element",
+	FaultKey:      "a member must start with a string",
+	FaultColon:    "a colon must follow the key",
+	FaultObject:   "a comma or a closing brace must follow the member",
+	FaultArray:    "a comma or a closing bracket must follow the element",
 	faultDepth:    "nested deeper than 512",
 	FaultTrailing: "bytes after the value",
 }

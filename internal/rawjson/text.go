@@ -2,8 +2,11 @@ package rawjson
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -44,6 +47,23 @@ func IsNull(raw []byte) bool {
 	return len(raw) == 0 || string(raw) == "null"
 }
 
+// Described is the JSON type of a value with its article, by its first byte: "a string",
+// "null", and "absent" where there is no value.
+func Described(raw []byte) string {
+	if i := SkipSpace(raw, 0); i < len(raw) {
+		return cmp.Or(described[raw[i]], "a number")
+	}
+	return "absent"
+}
+
+var described = [256]string{'"': "a string", '{': "an object", '[': "an array", 't': "a boolean", 'f': "a boolean", 'n': "null"}
+
+// TypeOf is Described without the article.
+func TypeOf(raw []byte) string {
+	kind := Described(raw)
+	return kind[strings.LastIndexByte(kind, ' ')+1:]
+}
+
 // MessageText turns the raw error_message of a record result into text: a
 // string is decoded, null and an absent value are "", and anything else (an
 // object is seen in published samples) stays its JSON text.
@@ -74,51 +94,32 @@ func Unescape(dst, s []byte) (text []byte, whole bool) {
 			continue
 		}
 		if s[i+1] != 'u' {
-			dst = append(dst, unescapeByte(s[i+1]))
+			dst = append(dst, unescaped[s[i+1]])
 			i += 2
 			continue
 		}
 		r, _ := hex4(s, i+2)
 		i += 6
 		if utf16.IsSurrogate(r) {
-			low, n := lowSurrogate(s[i:])
+			var low rune
+			if i+1 < len(s) && s[i] == '\\' && s[i+1] == 'u' {
+				low, _ = hex4(s, i+2)
+			}
 			pair := utf16.DecodeRune(r, low)
 			if pair == utf8.RuneError {
 				dst, whole = append(dst, 0xe0|byte(r>>12), 0x80|byte(r>>6)&0x3f, 0x80|byte(r)&0x3f), false
 				continue
 			}
 			r = pair
-			i += n
+			i += 6
 		}
 		dst = utf8.AppendRune(dst, r)
 	}
 	return dst, whole
 }
 
-// lowSurrogate reads the \uXXXX that s starts with, if it does.
-func lowSurrogate(s []byte) (rune, int) {
-	if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {
-		return 0, 0
-	}
-	r, _ := hex4(s, 2)
-	return r, 6
-}
-
-func unescapeByte(c byte) byte {
-	switch c {
-	case 'b':
-		return '\b'
-	case 'f':
-		return '\f'
-	case 'n':
-		return '\n'
-	case 'r':
-		return '\r'
-	case 't':
-		return '\t'
-	}
-	return c // quote, backslash and slash mean themselves
-}
+// unescaped are the characters that escapes of one letter mean.
+var unescaped = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
 // PlainKey is the text of a validated string without its quotes: the same
 // bytes where nothing is escaped, else a new slice. Half a surrogate pair becomes U+FFFD,
@@ -140,8 +141,6 @@ func PlainKey(inner []byte) []byte {
 // row. It reads as U+FFFD, which is written so nowhere else: this
 // distinguishes damaged text from text that holds the character.
 const LostByte = `\uFFfd`
-
-const hexDigits = "0123456789abcdef"
 
 // AppendString appends s as a JSON string. Only what RFC 8259 demands is
 // escaped; bytes that are not UTF-8 become U+FFFD.
@@ -174,19 +173,26 @@ func AppendString(dst []byte, s string) []byte {
 // within a string: a quote, a backslash or a control character (RFC 8259
 // section 7).
 func AppendEscape(dst []byte, c byte) []byte {
-	switch c {
-	case '"', '\\':
-		return append(dst, '\\', c)
-	case '\b':
-		return append(dst, `\b`...)
-	case '\f':
-		return append(dst, `\f`...)
-	case '\n':
-		return append(dst, `\n`...)
-	case '\r':
-		return append(dst, `\r`...)
-	case '\t':
-		return append(dst, `\t`...)
+	if letter := escapes[c]; letter != 0 {
+		return append(dst, '\\', letter)
 	}
-	return append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
+	return fmt.Appendf(dst, `\u%04x`, c)
+}
+
+// escapes are the letters of the characters that have one.
+var escapes = [256]byte{'"': '"', '\\': '\\', '\b': 'b', '\f': 'f', '\n': 'n', '\r': 'r', '\t': 't'}
+
+// Encode is v as JSON and a newline, without the escapes that only browsers need.
+func Encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return b.Bytes(), err
+}
+
+// Marshal is Encode without the newline.
+func Marshal(v any) ([]byte, error) {
+	text, err := Encode(v)
+	return bytes.TrimSuffix(text, []byte("\n")), err
 }

@@ -1,6 +1,7 @@
 package rawjson
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -20,50 +21,18 @@ var validTexts = []string{
 }
 
 var invalidTexts = map[string]int{ // text to offset of the fault
-	"":                     0,
-	"  ":                   2,
-	"\xef\xbb\xbf{}":       0,
-	"{}x":                  2,
-	"{} {}":                3,
-	"{":                    1,
-	`{"a"`:                 4,
-	`{"a":`:                5,
-	`{"a" 1}`:              5,
-	`{"a":1,}`:             7,
-	`{a:1}`:                1,
-	`{"a":1]`:              6,
-	`[1,]`:                 3,
-	`[1 2]`:                3,
-	`[`:                    1,
-	`[1,`:                  3,
-	`01`:                   1,
-	`+1`:                   0,
-	`-`:                    1,
-	`-a`:                   1,
-	`.5`:                   0,
-	`1.`:                   2,
-	`1.e5`:                 2,
-	`1e`:                   2,
-	`1e+`:                  3,
-	`NaN`:                  0,
-	`Infinity`:             0,
-	`tru`:                  0,
-	`nul`:                  0,
-	`trux`:                 0,
-	`"abc`:                 4,
-	`"\x"`:                 1,
-	`"\u12g4"`:             1,
-	`"\u12`:                1,
-	`"\`:                   1,
-	"\"a\nb\"":             2,
-	"\"\x00\"":             1,
-	"\"\xff\"":             1,
-	"\"abcdefghij\xc3\"":   11,
+	"": 0, "  ": 2, "\xef\xbb\xbf{}": 0, "{}x": 2, "{} {}": 3,
+	"{": 1, `{"a"`: 4, `{"a":`: 5, `{"a" 1}`: 5, `{"a":1,}`: 7,
+	`{a:1}`: 1, `{"a":1]`: 6, `[1,]`: 3, `[1 2]`: 3, `[`: 1,
+	`[1,`: 3, `01`: 1, `+1`: 0, `-`: 1, `-a`: 1,
+	`.5`: 0, `1.`: 2, `1.e5`: 2, `1e`: 2, `1e+`: 3,
+	`NaN`: 0, `Infinity`: 0, `tru`: 0, `nul`: 0, `trux`: 0,
+	`"abc`: 4, `"\x"`: 1, `"\u12g4"`: 1, `"\u12`: 1, `"\`: 1,
+	"\"a\nb\"": 2, "\"\x00\"": 1, "\"\xff\"": 1, "\"abcdefghij\xc3\"": 11, `'a'`: 0,
+	`[1]//c`:               3,
 	"\"\xc0\xaf\"":         1, // overlong
 	"\"\xed\xa0\x80\"":     1, // an encoded surrogate
 	"\"\xf4\x90\x80\x80\"": 1, // beyond U+10FFFF
-	`'a'`:                  0,
-	`[1]//c`:               3,
 	Nested(513):            512,
 }
 
@@ -132,6 +101,39 @@ func FuzzValid(f *testing.F) {
 		require.Equal(t, ModelValid(b), err == nil, "%q: %v", b, err)
 		if syntax, ok := errors.AsType[*SyntaxError](err); ok {
 			require.LessOrEqual(t, syntax.Offset, len(b))
+			return
 		}
+		var want any
+		d := json.NewDecoder(bytes.NewReader(b))
+		d.UseNumber()
+		require.NoError(t, d.Decode(&want))
+		require.Equal(t, want, decodedBy(b))
 	})
+}
+
+// decodedBy is a text as values, by the scans of this package.
+func decodedBy(raw []byte) any {
+	switch raw = raw[SkipSpace(raw, 0):]; TypeOf(raw) {
+	case "object":
+		members := map[string]any{}
+		walk, _ := WalkObject(raw)
+		for key, value, ok := walk.Next(); ok; key, value, ok = walk.Next() {
+			members[string(key)] = decodedBy(value)
+		}
+		return members
+	case "array":
+		items, end := []any{}, 0
+		for i, more, _ := FirstElement(raw, 0); more; i, more, _ = NextElement(raw, end) {
+			end, _ = SkipValue(raw, i, 0)
+			items = append(items, decodedBy(raw[i:end]))
+		}
+		return items
+	case "string":
+		end, _ := SkipString(raw, 1)
+		return string(PlainKey(raw[1 : end-1]))
+	case "number":
+		end, _ := SkipNumber(raw, 0)
+		return json.Number(raw[:end])
+	}
+	return map[byte]any{'t': true, 'f': false}[raw[0]]
 }

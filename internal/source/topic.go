@@ -186,8 +186,7 @@ func (r *topicRows) Next() ([][]byte, error) {
 	for i := range r.cells {
 		r.cells[i] = cell.Null
 	}
-	body := message.Body[cell.SkipBlank(message.Body, 0):]
-	err := cell.Members(body, func(key, value []byte) error {
+	err := cell.Members(message.Body, func(key, value []byte) error {
 		for _, place := range r.places[string(key)] {
 			r.cells[place] = value
 		}

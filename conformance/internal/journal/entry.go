@@ -2,7 +2,6 @@ package journal
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -199,20 +198,18 @@ func (j *Journal) append(entry line) (int64, error) {
 	if j.disk == nil {
 		return 0, nil
 	}
-	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false) // identifiers stay as they are
-	if err := encoder.Encode(entry); err != nil {
+	text, err := rawjson.Encode(entry)
+	if err != nil {
 		return 0, fmt.Errorf("write journal %s: %w", j.path, err)
 	}
-	if _, err := j.disk.Write(text.Bytes()); err != nil {
+	if _, err := j.disk.Write(text); err != nil {
 		err = fmt.Errorf("write journal %s: %w", j.path, err)
 		if j.disk.Truncate(j.size) != nil {
 			j.broken = err
 		}
 		return 0, err
 	}
-	j.size += int64(text.Len())
+	j.size += int64(len(text))
 	return j.size, nil
 }
 

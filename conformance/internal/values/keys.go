@@ -180,11 +180,8 @@ func Normalise(s string) string { return norm.NFC.String(s) }
 
 // Quote writes a JSON string without HTML escapes.
 func Quote(s string) json.RawMessage {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(s) // a text always has a JSON form
-	return bytes.TrimRight(b.Bytes(), "\n")
+	text, _ := rawjson.Marshal(s) // a text always has a JSON form
+	return text
 }
 
 // Text is a JSON string decoded, halves of surrogate pairs apart, or the JSON text of another value.

@@ -148,17 +148,15 @@ func (p *parser) node() *Node {
 }
 
 func (p *parser) object(n *Node, depth int) {
-	p.at = rawjson.SkipSpace(p.b, p.at+1)
-	if p.at < len(p.b) && p.b[p.at] == '}' {
-		p.at++
-		return
+	at, more, fault := rawjson.FirstMember(p.b, p.at)
+	if more {
+		n.Members = make([]Member, 0, 2) // as memberCost counts
 	}
-	n.Members = make([]Member, 0, 2) // as memberCost counts
 	var seen map[string]bool
-	for more := true; more; {
+	for p.reached(at, fault); more; p.reached(at, fault) {
 		from := p.at + 1
-		end, value, fault := rawjson.SkipKey(p.b, p.at)
-		p.reached(value, fault)
+		end, value, wrong := rawjson.SkipKey(p.b, p.at)
+		p.reached(value, wrong)
 		name := p.text(p.b[from:end])
 		p.spend(memberCost)
 		outer := len(p.path)
@@ -166,8 +164,7 @@ func (p *parser) object(n *Node, depth int) {
 		seen = p.duplicate(n, name, seen)
 		n.Members = append(n.Members, Member{name, p.value(depth)})
 		p.path = p.path[:outer]
-		p.at, more, fault = rawjson.NextMember(p.b, p.at)
-		p.reached(p.at, fault)
+		at, more, fault = rawjson.NextMember(p.b, p.at)
 	}
 }
 

@@ -14,10 +14,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/destkit/destkit/internal/rawjson"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/statelock"
 	"github.com/destkit/destkit/server/internal/store"
-	"github.com/destkit/destkit/server/internal/strictjson"
 )
 
 // Shared is what all calls have in common.
@@ -100,7 +100,7 @@ func (c *Call) Decode(v any) error {
 	}
 	body := c.Body
 	if len(c.Warnings) > 0 { // some of its fields are unknown
-		body = strictjson.ExactKeys(body, reflect.TypeOf(v))
+		body = exactKeys(body, reflect.TypeOf(v))
 	}
 	if err := json.Unmarshal(body, v); err != nil {
 		var typed *json.UnmarshalTypeError
@@ -110,6 +110,60 @@ func (c *Call) Decode(v any) error {
 		return problem.InvalidField(wholeBody, "cannot be read: %v", err)
 	}
 	return nil
+}
+
+// exactKeys takes out of valid JSON what a type does not have, at any depth.
+// encoding/json would take "NAME" for name, and the document has not looked at
+// it: it is an unknown field, which the live dialect ignores.
+func exactKeys(text json.RawMessage, t reflect.Type) json.RawMessage {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if rawjson.OwnReader(t) {
+		return text
+	}
+	switch t.Kind() {
+	case reflect.Slice:
+		var items []json.RawMessage
+		if json.Unmarshal(text, &items) != nil || items == nil {
+			return text
+		}
+		for i, item := range items {
+			items[i] = exactKeys(item, t.Elem())
+		}
+		return written(items, text)
+	case reflect.Map, reflect.Struct:
+		var members map[string]json.RawMessage
+		if json.Unmarshal(text, &members) != nil || members == nil {
+			return text
+		}
+		known := map[string]reflect.Type{}
+		if t.Kind() == reflect.Struct {
+			known = rawjson.KeysOf(t)
+		}
+		for key, value := range members {
+			kind, ok := known[key]
+			switch {
+			case t.Kind() == reflect.Map:
+				members[key] = exactKeys(value, t.Elem())
+			case ok:
+				members[key] = exactKeys(value, kind)
+			default:
+				delete(members, key)
+			}
+		}
+		return written(members, text)
+	}
+	return text
+}
+
+// written is v as JSON, or the text that it came from.
+func written(v any, text json.RawMessage) json.RawMessage {
+	encoded, err := rawjson.Encode(v)
+	if err != nil {
+		return text
+	}
+	return encoded
 }
 
 // Has reports whether the body holds a key at its top level.

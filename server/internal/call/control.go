@@ -6,9 +6,9 @@ import (
 	"net/http"
 	"runtime/debug"
 
+	"github.com/destkit/destkit/internal/rawjson"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
-	"github.com/destkit/destkit/server/internal/strictjson"
 )
 
 // ControlPath is the root of everything that an emulation needs besides the API.
@@ -61,7 +61,7 @@ func WriteControl(w http.ResponseWriter, code int, value any, err error) {
 			w.Header().Set("Retry-After", f.Retry)
 		}
 	}
-	text, err := strictjson.Encode(value)
+	text, err := rawjson.Encode(value)
 	if err != nil {
 		code, text = http.StatusInternalServerError, []byte(`{"status":"error","message":"the answer cannot be written","errors":[]}`+"\n")
 	}

@@ -2,18 +2,21 @@ package call
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
+	"reflect"
 	"slices"
 	"strconv"
 
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/rawjson"
 	"github.com/destkit/destkit/internal/suggest"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/problem"
-	"github.com/destkit/destkit/server/internal/strictjson"
 )
 
 // MaxControlBody bounds the bodies of control calls but those of snapshots.
@@ -46,7 +49,37 @@ func (c *Control) Body(v any) error {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return nil
 	}
-	return strictjson.Decode(text, v)
+	return DecodeBody(text, v)
+}
+
+// DecodeBody fills v, a pointer, from JSON. Errors give line and column, or the field.
+func DecodeBody(text []byte, v any) error {
+	// Syntax first and apart from v: only then the offset is one in the text.
+	if err := json.Unmarshal(text, new(any)); err != nil {
+		if line, column, reason := rawjson.Malformed(text); reason != "" {
+			return problem.Refuse(http.StatusBadRequest, "the body is no JSON: line %d, column %d: %s", line, column, reason)
+		}
+		return problem.Refuse(http.StatusBadRequest, "the body cannot be read: %v", err)
+	}
+	var problems []api.Problem
+	for _, u := range rawjson.UnknownKeys(text, reflect.TypeOf(v)) {
+		problems = append(problems, api.Problem{Field: foreign.Clip(u.Place, 200), Message: "is not known" + suggest.Phrase(u.Key, u.Known)})
+	}
+	if len(problems) > 0 {
+		return problem.Invalid(problems)
+	}
+	err := json.Unmarshal(text, v)
+	var mistyped *json.UnmarshalTypeError
+	var f *problem.Failure
+	switch {
+	case errors.As(err, &f):
+		return f
+	case errors.As(err, &mistyped):
+		return problem.InvalidField(mistyped.Field, "%s", rawjson.Mistyped(mistyped))
+	case err != nil:
+		return problem.Refuse(http.StatusBadRequest, "the body does not fit: %v", err)
+	}
+	return nil
 }
 
 // Query gives the parameters and refuses unknown ones: a filter with a typing
@@ -57,7 +90,7 @@ func (c *Control) Query(known ...string) (url.Values, error) {
 		return nil, problem.Refuse(http.StatusBadRequest, "the query cannot be read: %v", err)
 	}
 	var problems []api.Problem
-	for _, name := range strictjson.SortedKeys(values) {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if !slices.Contains(known, name) {
 			problems = append(problems, api.Problem{Field: foreign.Clip(name, 60), Message: "is not known" + suggest.Phrase(name, known)})
 		}

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/destkit/destkit/internal/rawjson"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/problem"
-	"github.com/destkit/destkit/server/internal/strictjson"
 )
 
 // Performer runs operations of the API past authentication, faults and journal: those
@@ -35,7 +35,7 @@ func (p *Performer) Perform(ctx context.Context, who Principal, id string, path 
 	var text []byte
 	if body != nil {
 		var err error
-		if text, err = strictjson.Encode(body); err != nil {
+		if text, err = rawjson.Encode(body); err != nil {
 			return nil, err
 		}
 	}
@@ -65,5 +65,5 @@ func (p *Performer) Perform(ctx context.Context, who Principal, id string, path 
 	if got.Raw != nil {
 		return got.Raw, nil
 	}
-	return strictjson.Encode(got.Body)
+	return rawjson.Encode(got.Body)
 }

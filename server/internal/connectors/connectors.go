@@ -6,7 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 
@@ -19,7 +21,6 @@ import (
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
-	"github.com/destkit/destkit/server/internal/strictjson"
 	"github.com/destkit/destkit/server/internal/sync/destination"
 	"github.com/destkit/destkit/server/internal/sync/destination/catalogue"
 )
@@ -110,7 +111,7 @@ func (k *Connectors) Load(ctx context.Context) error {
 	known := map[string]knownConnector{}
 	var destinations []*catalogue.Entry
 	var sources []*source.Entry
-	for _, key := range strictjson.SortedKeys(texts) {
+	for _, key := range slices.Sorted(maps.Keys(texts)) {
 		name, text := strings.TrimPrefix(key, connectorSettings), texts[key]
 		// Unchanged entries stay in place: others hold them.
 		if known[name] = k.known[name]; known[name].text != text {
@@ -282,7 +283,7 @@ func (k *Connectors) list(c *call.Control) (any, error) {
 	list := []connectorShown{}
 	err := k.shared.Store.View(c.R.Context(), func(tx *store.Tx) error {
 		texts, err := tx.Settings(connectorSettings)
-		for _, key := range strictjson.SortedKeys(texts) {
+		for _, key := range slices.Sorted(maps.Keys(texts)) {
 			shown, err := showConnector(tx, strings.TrimPrefix(key, connectorSettings), texts[key])
 			if err != nil {
 				return err

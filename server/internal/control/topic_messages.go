@@ -4,11 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
+	"github.com/destkit/destkit/internal/rawjson"
 	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
-	"github.com/destkit/destkit/server/internal/strictjson"
 )
 
 // misfit is a message that the schema of its topic does not describe. It is
@@ -31,8 +33,8 @@ func misfits(schema map[string]string, first int64, list []json.RawMessage) []mi
 		if json.Unmarshal(message, &fields) != nil {
 			continue // refused before
 		}
-		for _, name := range strictjson.SortedKeys(fields) {
-			is, want := strictjson.TypeOf(fields[name]), schema[name]
+		for _, name := range slices.Sorted(maps.Keys(fields)) {
+			is, want := rawjson.TypeOf(fields[name]), schema[name]
 			problem := ""
 			switch {
 			case want == "":

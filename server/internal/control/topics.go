@@ -15,7 +15,6 @@ import (
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
-	"github.com/destkit/destkit/server/internal/strictjson"
 )
 
 // topicRoutes are what producers and operators of a log have.
@@ -37,7 +36,7 @@ func messagesIn(text []byte) ([]json.RawMessage, error) {
 	text = bytes.TrimSpace(text)
 	var list []json.RawMessage
 	if len(text) > 0 && text[0] == '[' {
-		if err := strictjson.Decode(text, &list); err != nil {
+		if err := call.DecodeBody(text, &list); err != nil {
 			return nil, err
 		}
 	} else {

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/destkit/destkit/internal/rawjson"
 	"github.com/destkit/destkit/server/internal/store"
-	"github.com/destkit/destkit/server/internal/strictjson"
 )
 
 // hidden replaces every secret.
@@ -263,7 +263,7 @@ func (w *maskWalk) emit(token []byte, s scope) {
 
 // quoted is a string as JSON.
 func quoted(text string) []byte {
-	out, err := strictjson.Encode(text)
+	out, err := rawjson.Encode(text)
 	if err != nil {
 		return []byte(`"` + hidden + `"`)
 	}

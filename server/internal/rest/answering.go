@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/destkit/destkit/internal/rawjson"
 	"github.com/destkit/destkit/openapi"
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/faults"
@@ -19,7 +20,6 @@ import (
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/statelock"
 	"github.com/destkit/destkit/server/internal/store"
-	"github.com/destkit/destkit/server/internal/strictjson"
 	"github.com/destkit/destkit/server/internal/sync/clock"
 )
 
@@ -76,7 +76,7 @@ func (a *Answerer) settle(header http.Header, c *call.Call) (code int, body []by
 	if err == nil {
 		code, body = got.Code, got.Raw
 		if body == nil {
-			body, err = strictjson.Encode(got.Body)
+			body, err = rawjson.Encode(got.Body)
 		}
 		a.markDeprecated(header, c, got)
 	}
@@ -148,7 +148,7 @@ func (a *Answerer) fail(header http.Header, c *call.Call, err error) (int, []byt
 	if f.Code == http.StatusUnauthorized {
 		header.Set("WWW-Authenticate", `Bearer realm="destkit"`)
 	}
-	body, err := strictjson.Encode(a.Shared.Dialect.Failure(f))
+	body, err := rawjson.Encode(a.Shared.Dialect.Failure(f))
 	if err != nil {
 		return http.StatusInternalServerError, []byte(`{"status":"error","message":"the service failed","errors":[]}`)
 	}
@@ -177,7 +177,7 @@ func (a *Answerer) verify(c *call.Call, code int, header http.Header, body []byt
 		return code, body
 	}
 	a.Log.Error("reply breaks the OpenAPI document", "operation", c.Op.ID, "error", err)
-	text, _ := strictjson.Encode(a.Shared.Dialect.Failure(problem.Refuse(http.StatusInternalServerError, "the reply breaks the OpenAPI document: %v", err)))
+	text, _ := rawjson.Encode(a.Shared.Dialect.Failure(problem.Refuse(http.StatusInternalServerError, "the reply breaks the OpenAPI document: %v", err)))
 	return http.StatusInternalServerError, text
 }
 

@@ -15,11 +15,11 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/internal/console"
+	"github.com/destkit/destkit/internal/rawjson"
 	"github.com/destkit/destkit/internal/suggest"
 	"github.com/destkit/destkit/openapi"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
-	"github.com/destkit/destkit/server/internal/strictjson"
 )
 
 // Console is the console's front page, for people it is open to.
@@ -135,7 +135,7 @@ func (f *Front) Show(w http.ResponseWriter, r *http.Request) {
 		kind, err = "text/html; charset=utf-8", frontHTML.Execute(&b, shown)
 		body = b.Bytes()
 	} else {
-		body, err = strictjson.Encode(shown)
+		body, err = rawjson.Encode(shown)
 	}
 	if err != nil {
 		f.Log.Error("front page cannot be written", "error", err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -12,7 +13,6 @@ import (
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
-	"github.com/destkit/destkit/server/internal/strictjson"
 )
 
 // actOnLink does what a person has allowed, through the API as the workspace, and
@@ -184,7 +184,7 @@ func (h *Handlers) changeSyncsByForm(ctx context.Context, l *openLink, form url.
 // changeSegmentsByForm deletes segments and creates one.
 func (h *Handlers) changeSegmentsByForm(ctx context.Context, l *openLink, form url.Values) (url.Values, error) {
 	outcome := url.Values{}
-	for _, name := range strictjson.SortedKeys(form) {
+	for _, name := range slices.Sorted(maps.Keys(form)) {
 		var sourceID, id int64
 		if _, err := fmt.Sscanf(name, "delete.%d.%d", &sourceID, &id); err != nil || form.Get(name) != "true" {
 			continue

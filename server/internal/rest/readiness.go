@@ -8,9 +8,9 @@ import (
 	"os"
 	"time"
 
+	"github.com/destkit/destkit/internal/rawjson"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
-	"github.com/destkit/destkit/server/internal/strictjson"
 )
 
 // readyPatience bounds one readiness check: probes have a deadline of a second or
@@ -36,7 +36,7 @@ func (f *Front) readyz(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	w.Header().Set("Cache-Control", "no-store")
-	text, _ := strictjson.Encode(answer) // two texts can always be written
+	text, _ := rawjson.Encode(answer) // two texts can always be written
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
 	_, _ = w.Write(text)

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/destkit/destkit/internal/rawjson"
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/store"
-	"github.com/destkit/destkit/server/internal/strictjson"
 )
 
 // rendered keeps the JSON of syncs by id and version, and which syncs are on a
@@ -129,7 +129,7 @@ func listRendered(c *call.Call, page store.Page, total int64, rows [][]byte) (*c
 	if err != nil {
 		return nil, err
 	}
-	head, err := strictjson.Encode(envelope.Body)
+	head, err := rawjson.Encode(envelope.Body)
 	if err != nil {
 		return nil, err
 	}

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/destkit/destkit/internal/rawjson"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
-	"github.com/destkit/destkit/server/internal/strictjson"
 	"github.com/destkit/destkit/server/internal/sync/mapping"
 )
 
@@ -82,7 +82,7 @@ func (h *Handlers) renderedSync(tx *store.Tx, workspaceID int64, head store.Head
 	if err != nil {
 		return nil, err
 	}
-	text, err := strictjson.Encode(h.syncOf(y, false))
+	text, err := rawjson.Encode(h.syncOf(y, false))
 	if err != nil {
 		return nil, err
 	}

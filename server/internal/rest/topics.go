@@ -6,13 +6,13 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/destkit/destkit/internal/rawjson"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/organizations"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
-	"github.com/destkit/destkit/server/internal/strictjson"
 )
 
 // topicBody is the body of POST and PATCH below /sources/{id}/topics (spec 4).
@@ -68,7 +68,7 @@ func SchemaOf(message json.RawMessage) (map[string]string, error) {
 		if name == "" {
 			return nil, fmt.Errorf("has a field without a name; columns need one")
 		}
-		schema[name] = strictjson.TypeOf(value)
+		schema[name] = rawjson.TypeOf(value)
 	}
 	return schema, nil
 }

@@ -2,6 +2,7 @@ package seed
 
 import (
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 
@@ -12,7 +13,6 @@ import (
 	"github.com/destkit/destkit/server/internal/organizations"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
-	"github.com/destkit/destkit/server/internal/strictjson"
 )
 
 // workspaceNamed finds a workspace that something refers to.
@@ -20,7 +20,7 @@ func (p *planter) workspaceNamed(name string) (*store.Workspace, error) {
 	if w := p.workspaces[name]; w != nil {
 		return w, nil
 	}
-	return nil, problem.InvalidField("workspaces", "the organization has no workspace %q%s", foreign.Clip(name, 60), suggest.Phrase(name, strictjson.SortedKeys(p.workspaces)))
+	return nil, problem.InvalidField("workspaces", "the organization has no workspace %q%s", foreign.Clip(name, 60), suggest.Phrase(name, slices.Sorted(maps.Keys(p.workspaces))))
 }
 
 var workspaceRoles = []string{api.RoleOwner, api.RoleEditor, api.RoleOperator, api.RoleViewer}
@@ -54,7 +54,7 @@ func (p *planter) user(wanted userEntry) (made controlapi.SeededUser, err error)
 		if err := store.Users.Create(tx, u); err != nil {
 			return err
 		}
-		for _, name := range strictjson.SortedKeys(wanted.Workspaces) {
+		for _, name := range slices.Sorted(maps.Keys(wanted.Workspaces)) {
 			m := &store.Membership{WorkspaceID: p.workspaces[name].ID, UserID: u.ID, Role: wanted.Workspaces[name]}
 			if err := tx.PutMembership(m); err != nil {
 				return err
@@ -73,7 +73,7 @@ func (p *planter) user(wanted userEntry) (made controlapi.SeededUser, err error)
 // invite drives the API's own invitation.
 func (p *planter) invite(wanted invitationEntry) (int64, error) {
 	workspaces, roles := []map[string]any{}, map[int64]string{}
-	for _, name := range strictjson.SortedKeys(wanted.Workspaces) {
+	for _, name := range slices.Sorted(maps.Keys(wanted.Workspaces)) {
 		w, err := p.workspaceNamed(name)
 		if err != nil {
 			return 0, err

@@ -10,7 +10,6 @@ import (
 	"github.com/destkit/destkit/server/internal/organizations"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
-	"github.com/destkit/destkit/server/internal/strictjson"
 )
 
 // syncs makes syncs. An entry is the body of POST /syncs, in which source,
@@ -120,7 +119,7 @@ func (b *workspaceSeed) sourceObject(sourceID int64, value any) (map[string]any,
 	kinds := map[string]map[string]int64{
 		api.ObjectDataset: b.seeded.Datasets, api.ObjectModel: b.seeded.Models, api.ObjectTopic: b.seeded.Topics,
 	}
-	for _, kind := range strictjson.SortedKeys(kinds) {
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
 		name, isKind := given[kind].(string)
 		if !isKind {
 			continue

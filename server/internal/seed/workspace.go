@@ -15,7 +15,6 @@ import (
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
-	"github.com/destkit/destkit/server/internal/strictjson"
 )
 
 // workspaceSeed is a workspace that is being filled.
@@ -85,7 +84,7 @@ func reference(kind string, made map[string]int64, name string) (int64, error) {
 	if id, ok := made[name]; ok {
 		return id, nil
 	}
-	return 0, problem.InvalidField(kind, "the workspace has no %s %q in this seed%s", strings.ReplaceAll(kind, "_", " "), foreign.Clip(name, 60), suggest.Phrase(name, strictjson.SortedKeys(made)))
+	return 0, problem.InvalidField(kind, "the workspace has no %s %q in this seed%s", strings.ReplaceAll(kind, "_", " "), foreign.Clip(name, 60), suggest.Phrase(name, slices.Sorted(maps.Keys(made))))
 }
 
 // sources makes each source with its models and topics: both are named below

@@ -99,37 +99,15 @@ func AppendUUID(dst, b []byte) []byte {
 // JSON that is known to be valid, taken apart without decoding it.
 
 // Members calls each for the members of an object, with the decoded key and the
-// raw value. The text must be a valid object.
+// raw value. The text must be a valid object in UTF-8.
 func Members(object []byte, each func(key, value []byte) error) error {
-	i := SkipBlank(object, 1)
-	for object[i] != '}' {
-		end := skipString(object, i)
-		key := object[i+1 : end-1]
-		if bytes.IndexByte(key, '\\') >= 0 {
-			var text string
-			if err := json.Unmarshal(object[i:end], &text); err != nil {
-				return err
-			}
-			key = []byte(text)
-		}
-		i = SkipBlank(object, SkipBlank(object, end)+1) // the colon
-		end = skipJSON(object, i)
-		if err := each(key, object[i:end]); err != nil {
+	walk, _ := rawjson.WalkObject(object)
+	for key, value, ok := walk.Next(); ok; key, value, ok = walk.Next() {
+		if err := each(key, value); err != nil {
 			return err
-		}
-		if i = SkipBlank(object, end); object[i] == ',' {
-			i = SkipBlank(object, i+1)
 		}
 	}
 	return nil
-}
-
-// SkipBlank gives the place of the next token.
-func SkipBlank(text []byte, i int) int {
-	for i < len(text) && (text[i] == ' ' || text[i] == '\t' || text[i] == '\n' || text[i] == '\r') {
-		i++
-	}
-	return i
 }
 
 // skipString returns the byte after a string that starts at i.
@@ -140,35 +118,6 @@ func skipString(text []byte, i int) int {
 		}
 	}
 	return i + 1
-}
-
-// endsLiteral are the bytes that end a number or a word.
-var endsLiteral = [256]bool{',': true, ']': true, '}': true, ' ': true, '\t': true, '\r': true, '\n': true}
-
-// skipJSON returns the byte after a value that starts at i.
-func skipJSON(text []byte, i int) int {
-	for depth := 0; ; {
-		switch text[i] {
-		case '"':
-			i = skipString(text, i)
-		case '{', '[':
-			depth++
-			i++
-		case '}', ']':
-			depth--
-			i++
-		case ' ', '\t', '\n', '\r', ',', ':':
-			i++
-			continue
-		default:
-			for i < len(text) && !endsLiteral[text[i]] {
-				i++
-			}
-		}
-		if depth == 0 {
-			return i
-		}
-	}
 }
 
 // AppendCanonical writes a valid JSON value in the one form that keys compare

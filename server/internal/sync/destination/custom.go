@@ -1,6 +1,7 @@
 package destination
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -160,7 +161,7 @@ func customSecrets(credentials Credentials) []string {
 func rawObject(raw json.RawMessage) (members map[string]json.RawMessage, ok bool) {
 	members = map[string]json.RawMessage{}
 	err := eachMember(raw, func(name string, value json.RawMessage) error {
-		if members[name] = value; len(members) > maxMembers {
+		if members[name] = bytes.Clone(value); len(members) > maxMembers {
 			return errors.New("too many members")
 		}
 		return nil

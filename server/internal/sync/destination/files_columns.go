@@ -87,29 +87,19 @@ func jsonColumns(head []byte, whole bool) ([]column, error) {
 
 // eachMember walks one JSON object in the order of its text.
 func eachMember(line []byte, fn func(name string, value json.RawMessage) error) error {
-	dec := json.NewDecoder(bytes.NewReader(line))
-	if open, err := dec.Token(); err != nil || open != json.Delim('{') {
+	switch _, fault := rawjson.SkipText(line); {
+	case rawjson.TypeOf(line) != "object":
+		return errors.New("not a JSON object")
+	case fault == rawjson.FaultTrailing:
+		return errors.New("more than one JSON value")
+	case fault != rawjson.FaultNone:
 		return errors.New("not a JSON object")
 	}
-	for dec.More() {
-		key, err := dec.Token()
-		name, ok := key.(string)
-		if err != nil || !ok {
-			return errors.New("not a JSON object")
-		}
-		var value json.RawMessage
-		if err := dec.Decode(&value); err != nil {
-			return errors.New("not a JSON object")
-		}
-		if err := fn(name, value); err != nil {
+	walk, _ := rawjson.WalkObject(line)
+	for key, value, ok := walk.Next(); ok; key, value, ok = walk.Next() {
+		if err := fn(string(key), value); err != nil {
 			return err
 		}
-	}
-	if _, err := dec.Token(); err != nil {
-		return errors.New("not a JSON object")
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("more than one JSON value")
 	}
 	return nil
 }

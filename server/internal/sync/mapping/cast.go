@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/rawjson"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -122,13 +123,11 @@ func castString(value any) (any, error) {
 
 // marshalPlain writes JSON without escaping HTML.
 func marshalPlain(value any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(value); err != nil {
+	text, err := rawjson.Marshal(value)
+	if err != nil {
 		return nil, fmt.Errorf("encode value: %w", err)
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+	return text, nil
 }
 
 // castBoolean takes true and false, their words in any case, and 1 and 0.
