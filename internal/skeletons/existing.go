@@ -57,6 +57,9 @@ func quoted(text string) string {
 	return strings.ReplaceAll(string(b), "\u0085", `\u0085`) // the next line, which JSON leaves as it is
 }
 
+// Kind is the type of a field in a comment.
+func (Endpoint) Kind(f rpc.Field) string { return strings.Trim(quoted(f.Type), `"`) }
+
 // Value is an example of what a field takes.
 func (Endpoint) Value(f rpc.Field) string {
 	value := map[string]string{

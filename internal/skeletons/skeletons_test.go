@@ -82,13 +82,14 @@ func TestPipelinesOfTheGuide(t *testing.T) {
 // TestConfiguration: with the marks of its comments taken away the file is what it
 // says, whatever the names of an endpoint are.
 func TestConfiguration(t *testing.T) {
-	odd := "a\": [\n# b"
+	odd := "a\": [\n# b\u0085write: true\u2028write: true\u2029write: true"
 	endpoint := Endpoint{Objects: []Object{{
 		Object:     rpc.Object{APIName: odd, Label: "Odd"},
 		Operations: []string{"upsert"},
 		Fields: []rpc.Field{
 			{APIName: "id", Type: "integer", Identifier: true, Required: true},
 			{APIName: odd, Type: "date"},
+			{APIName: "kind", Type: "a\nwrite: true\u0085write: true", Required: true},
 			{APIName: "tags", Type: "string", Array: true},
 		},
 	}}}

@@ -59,7 +59,11 @@ func (l Limits) confine(conn *sqlite.Conn) error {
 	} {
 		conn.Limit(limit, value)
 	}
-	return sqlitex.ExecuteScript(conn, fmt.Sprintf("PRAGMA temp_store=FILE; PRAGMA cache_size=-%d;", cacheSize), nil)
+	// No script: its savepoint panics where the database is damaged.
+	if err := sqlitex.ExecuteTransient(conn, "PRAGMA temp_store=FILE", nil); err != nil {
+		return err
+	}
+	return sqlitex.ExecuteTransient(conn, fmt.Sprintf("PRAGMA cache_size=-%d", cacheSize), nil)
 }
 
 // errRow is the error of a row that is too long.

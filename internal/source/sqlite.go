@@ -55,7 +55,8 @@ func firstPage(conn *sqlite.Conn) error {
 }
 
 // with lends a connection that can only read.
-func (s *sqliteSource) with(ctx context.Context, use func(*sqlite.Conn) error) error {
+func (s *sqliteSource) with(ctx context.Context, use func(*sqlite.Conn) error) (err error) {
+	defer s.tidy(&err)()
 	ctx, watch := s.options.Limits.watched(ctx)
 	defer watch.stop()
 	conn, err := s.connect(ctx)
@@ -70,6 +71,31 @@ func (s *sqliteSource) with(ctx context.Context, use func(*sqlite.Conn) error) e
 		return s.explain(err)
 	}
 	return nil
+}
+
+// tidy gives what is called when a reading has ended: on an error it removes the empty -wal,
+// and the -shm, that the reading made. A connection that can write does so when it is the last.
+func (s *sqliteSource) tidy(failed *error) func() {
+	if s.warehouse != nil {
+		return func() {}
+	}
+	place, err := s.options.find(s.path)
+	if err != nil {
+		return func() {}
+	}
+	wal := place.Real() + "-wal"
+	_, before := os.Lstat(wal)
+	return func() {
+		made, err := os.Lstat(wal)
+		if *failed == nil || !errors.Is(before, fs.ErrNotExist) || err != nil || made.Size() > 0 {
+			return
+		}
+		if conn, err := handles.Open(place.Real(), sqlite.OpenReadWrite|openNoFollow); err == nil {
+			conn.SetBusyTimeout(0)
+			_ = firstPage(conn) // opens the files
+			_ = handles.Close(conn)
+		}
+	}
 }
 
 // name is what messages call it.

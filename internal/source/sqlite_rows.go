@@ -23,6 +23,7 @@ import (
 // Rows reads a table or a query in one transaction. In the order of the table's
 // integer primary key nothing is sorted; else rows are sorted on disk.
 func (s *sqliteSource) Rows(ctx context.Context, object Object, columns, order []string) (_ Rows, err error) {
+	defer s.tidy(&err)()
 	ctx, watch := s.options.Limits.watched(ctx)
 	conn, err := s.connect(ctx)
 	if err != nil {

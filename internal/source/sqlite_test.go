@@ -1,6 +1,7 @@
 package source
 
 import (
+	"bytes"
 	"context"
 	"math"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"github.com/destkit/destkit/internal/reach"
 	"github.com/destkit/destkit/internal/testkit"
 )
 
@@ -154,6 +156,23 @@ func TestSQLiteOnlyReads(t *testing.T) {
 	entries, err := os.ReadDir(filepath.Dir(path))
 	require.NoError(t, err)
 	require.Len(t, entries, 1, "no journal is left")
+
+	for spoil, query := range map[string]string{"": "SELEC 1", "PRAGMA application_id = 77;": "SELECT 1 AS a", "damaged": "SELECT 1 AS a"} {
+		path := database(t, "PRAGMA journal_mode = wal; CREATE TABLE a (a INTEGER PRIMARY KEY);"+strings.TrimPrefix(spoil, "damaged"))
+		if spoil == "damaged" {
+			file, err := os.ReadFile(path)
+			require.NoError(t, err)
+			require.NoError(t, os.WriteFile(path, append(file[:100], bytes.Repeat([]byte("x"), len(file)-100)...), 0o600))
+		}
+		refused := &sqliteSource{path: path, options: Options{Files: &reach.Files{Database: 77, Folders: func() ([]reach.Folder, error) { return []reach.Folder{{Path: filepath.Dir(path)}}, nil }}}}
+		_, err = refused.Columns(t.Context(), Object{Query: query})
+		require.Error(t, err, spoil)
+		_, err = refused.Rows(t.Context(), Object{Query: query}, nil, nil)
+		require.Error(t, err, spoil)
+		entries, err := os.ReadDir(filepath.Dir(path))
+		require.NoError(t, err)
+		require.Len(t, entries, 1, spoil)
+	}
 }
 
 // TestSQLiteSnapshot: rows that are written while others are read are not seen.
