@@ -177,7 +177,7 @@ func (j *proxying) run(cmd *cobra.Command) error {
 		return err
 	}
 	if port.TLS != nil {
-		ln = tls.NewListener(ln, port.TLS)
+		ln = tls.NewListener(proxy.Bound(ln), port.TLS)
 	}
 	ctx, cancel := cmd.Context(), context.CancelFunc(func() {})
 	if j.limit > 0 {

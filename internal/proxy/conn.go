@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"container/list"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -16,6 +15,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/internal/callers"
 )
 
 // Times that the proxy takes by itself; all others are those of caller and endpoint.
@@ -53,8 +53,7 @@ type pair struct {
 	local    atomic.Bool               // the proxy has answered by itself: nothing follows
 	open     atomic.Int32              // requests without their response
 	answered chan struct{}
-	resting  *list.Element // among the connections without a request; nil: it has one
-	ending   atomic.Bool   // endClient has bounded what is still read
+	ending   atomic.Bool // endClient has bounded what is still read
 }
 
 // exchange is one request with its response on the way.
@@ -73,8 +72,6 @@ func (p *Proxy) serve(client net.Conn) {
 	c.up = newFlow(client)
 	c.up.within = c.within
 	defer client.Close()
-	p.rests(c)
-	defer p.works(c)
 	if secure, ok := client.(*tls.Conn); ok {
 		ctx, cancel := context.WithTimeout(p.ctx, dialTimeout)
 		err := secure.HandshakeContext(ctx)
@@ -111,10 +108,11 @@ func (p *Proxy) serve(client net.Conn) {
 
 // requests passes requests on until the caller ends; nil: the proxy ends.
 func (c *pair) requests() error {
+	caller := callers.Of(c.client)
 	for {
-		c.p.rests(c)
+		caller.Rest(func() bool { return c.open.Load() > 0 })
 		head, err := c.up.head(mostAsked)
-		c.p.works(c)
+		caller.Work()
 		if err != nil {
 			switch {
 			case errors.Is(err, errHeadTooLarge):

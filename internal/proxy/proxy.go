@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"cmp"
-	"container/list"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -15,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/destkit/destkit/internal/callers"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/reach"
 	"github.com/destkit/destkit/internal/unreached"
@@ -71,11 +71,9 @@ type Proxy struct {
 
 	ctx     context.Context
 	cancel  context.CancelFunc
-	slots   chan struct{}
 	conns   sync.WaitGroup
 	mu      sync.Mutex
 	live    map[net.Conn]struct{}
-	resting list.List        // of *pair: without a request, the longest first
 	own     []netip.AddrPort // where the proxy listens
 	queue   chan *exchange
 	drained chan struct{}
@@ -122,7 +120,7 @@ func New(cfg Config) (*Proxy, error) {
 	}
 	p := &Proxy{
 		cfg: cfg, to: u, host: u.Host, addr: net.JoinHostPort(u.Hostname(), portOf(u)), path: verbatimTarget(cfg.To),
-		slots: make(chan struct{}, mostConnections), live: map[net.Conn]struct{}{}, queue: make(chan *exchange, mostQueued), drained: make(chan struct{}),
+		live: map[net.Conn]struct{}{}, queue: make(chan *exchange, mostQueued), drained: make(chan struct{}),
 	}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	go p.observe()
@@ -159,9 +157,14 @@ func (p *Proxy) shownURL(asked string) string {
 // CallerPath is the path and query under which a caller reaches the endpoint.
 func (p *Proxy) CallerPath() string { return p.path }
 
+// Bound bounds the connections of a listener. Serve does that too; with TLS, it has to be
+// done beneath.
+func Bound(ln net.Listener) net.Listener { return callers.Listen(ln, mostConnections) }
+
 // Serve carries the connections of a listener until ctx ends or the listener is
 // closed; it closes the listener, and returns when all connections have ended.
 func (p *Proxy) Serve(ctx context.Context, ln net.Listener) error {
+	ln = Bound(ln)
 	stop := context.AfterFunc(ctx, func() { ln.Close() })
 	defer stop()
 	defer ln.Close()
@@ -182,10 +185,6 @@ func (p *Proxy) Serve(ctx context.Context, ln net.Listener) error {
 			}
 			return fmt.Errorf("accept a connection: %w", err)
 		}
-		if !p.place(ctx) {
-			conn.Close()
-			return nil
-		}
 		p.mu.Lock()
 		p.live[conn] = struct{}{}
 		p.mu.Unlock()
@@ -194,56 +193,9 @@ func (p *Proxy) Serve(ctx context.Context, ln net.Listener) error {
 				p.mu.Lock()
 				delete(p.live, conn)
 				p.mu.Unlock()
-				<-p.slots
 			}()
 			p.serve(conn)
 		})
-	}
-}
-
-// place takes a slot for a connection; false: ctx has ended.
-func (p *Proxy) place(ctx context.Context) bool {
-	for {
-		select {
-		case p.slots <- struct{}{}:
-			return true
-		default:
-		}
-		p.mu.Lock()
-		for at := p.resting.Front(); at != nil; at = at.Next() {
-			if c := at.Value.(*pair); c.open.Load() == 0 {
-				c.client.Close()
-				p.resting.Remove(at)
-				c.resting = nil
-				break
-			}
-		}
-		p.mu.Unlock()
-		select {
-		case p.slots <- struct{}{}:
-			return true
-		case <-time.After(100 * time.Millisecond):
-		case <-ctx.Done():
-			return false
-		}
-	}
-}
-
-// rests notes that a connection has no request, works that it has one.
-func (p *Proxy) rests(c *pair) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if c.resting == nil {
-		c.resting = p.resting.PushBack(c)
-	}
-}
-
-func (p *Proxy) works(c *pair) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if c.resting != nil {
-		p.resting.Remove(c.resting)
-		c.resting = nil
 	}
 }
 

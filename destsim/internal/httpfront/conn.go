@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/destkit/destkit/internal/callers"
 	"github.com/destkit/destkit/internal/rawconn"
 )
 
@@ -34,6 +35,8 @@ type fastConn struct {
 	server *Server
 	front  *handedListener
 	conn   net.Conn
+	caller *callers.Conn
+	atHead bool // the caller counts as one whose head is not there
 	state  atomic.Int32
 	begun  time.Time // of the connection
 	armed  time.Time // when the deadline for idling was set; zero: it is not
@@ -49,11 +52,11 @@ type fastConn struct {
 }
 
 func newFastConn(s *Server, front *handedListener, conn net.Conn) *fastConn {
-	c := &fastConn{server: s, front: front, conn: conn, begun: time.Now()}
+	c := &fastConn{server: s, front: front, conn: conn, caller: callers.Of(conn), atHead: true, begun: time.Now()}
 	if s.Endpoint != nil {
 		c.call, c.head.apart = s.Endpoint.NewCall(), s.Endpoint.Apart
 	}
-	c.raw.conn, c.raw.take = rawconn.Of(conn), c.takeRaw
+	c.raw.conn, c.raw.take = rawconn.Of(callers.Plain(conn)), c.takeRaw
 	if c.raw.tls = socketOf(conn); c.raw.tls != nil {
 		c.raw.conn = c.raw.tls.raw
 	}
@@ -130,6 +133,8 @@ func (c *fastConn) handshake() bool {
 
 // handOver gives the connection to net/http with the bytes read so far.
 func (c *fastConn) handOver() {
+	c.caller.Rest(nil)
+	c.caller.Received(c.buf[c.from:c.to])
 	c.conn.SetReadDeadline(time.Time{})
 	c.front.give(handed(c.conn, bytes.Clone(c.buf[c.from:c.to])))
 }
@@ -221,6 +226,13 @@ func (c *fastConn) readHead() (length int, verdict int) {
 		if d := c.server.ReadHeaderTimeout; d > 0 && !slow {
 			c.deadline(time.Now().Add(d))
 		}
+		if !c.atHead {
+			c.atHead = true
+			c.caller.Rest(nil)
+		}
+		if !slow {
+			c.caller.Received(c.buf[c.from:c.to])
+		}
 		slow = true
 		switch err := c.more(HeadLimit); err {
 		case nil:
@@ -232,8 +244,17 @@ func (c *fastConn) readHead() (length int, verdict int) {
 	}
 }
 
+// works notes that a head is there; at rest again, the connection does not count.
+func (c *fastConn) works() {
+	if c.atHead {
+		c.atHead = false
+		c.caller.Work()
+	}
+}
+
 // readBody reads until the body of so many bytes is at buf[from:].
 func (c *fastConn) readBody(length int) bool {
+	c.works()
 	if c.to-c.from >= length {
 		return true
 	}
@@ -271,6 +292,7 @@ func (c *fastConn) more(size int) error {
 
 // answer runs one call; false ends the connection.
 func (c *fastConn) answer() bool {
+	c.works()
 	length := int(c.head.request.ContentLength)
 	body := c.buf[c.from : c.from+length : c.from+length]
 	c.from += length

@@ -70,6 +70,9 @@ func (c *handedConn) Read(b []byte) (int, error) {
 	return n, nil
 }
 
+// NetConn is the connection beneath.
+func (c *handedConn) NetConn() net.Conn { return c.Conn }
+
 // CloseWrite lets net/http end its side first, so that a client that still
 // writes can read the answer.
 func (c *handedConn) CloseWrite() error {

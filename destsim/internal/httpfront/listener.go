@@ -5,11 +5,14 @@ import (
 	"io"
 	"net"
 	"time"
+
+	"github.com/destkit/destkit/internal/callers"
 )
 
 // TLSListener serves TLS on the connections of inner, which Close closes; with
 // plainToo also plain http, to clients that begin with it.
 func TLSListener(inner net.Listener, cfg *tls.Config, plainToo bool) net.Listener {
+	inner = callers.Listen(inner, 0)
 	if !plainToo {
 		return tls.NewListener(socketListener{inner}, cfg)
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"syscall"
 
+	"github.com/destkit/destkit/internal/callers"
 	"github.com/destkit/destkit/internal/rawconn"
 )
 
@@ -19,7 +20,7 @@ func (l socketListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if raw := rawconn.Of(conn); raw != nil {
+	if raw := rawconn.Of(callers.Plain(conn)); raw != nil {
 		return &tlsSocket{Conn: conn, raw: raw}, nil
 	}
 	return conn, nil
@@ -60,6 +61,9 @@ func socketOf(conn net.Conn) *tlsSocket {
 	s, _ := t.NetConn().(*tlsSocket)
 	return s
 }
+
+// NetConn is the socket with its count.
+func (s *tlsSocket) NetConn() net.Conn { return s.Conn }
 
 // Read fails with syscall.EAGAIN where nothing is there and the socket may not
 // wait. crypto/tls takes that for a pause: the next Read goes on.

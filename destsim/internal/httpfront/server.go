@@ -13,6 +13,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/destkit/destkit/internal/callers"
 )
 
 // Endpoint is what a Server answers for.
@@ -83,6 +85,7 @@ func (s *Server) init() {
 		s.http = &http.Server{
 			Handler: s.Handler, ErrorLog: s.ErrorLog,
 			ReadHeaderTimeout: s.ReadHeaderTimeout, IdleTimeout: s.IdleTimeout,
+			MaxHeaderBytes: callers.MaxHead, ConnState: callers.State,
 		}
 		s.conns, s.fronts = map[*fastConn]struct{}{}, map[*handedListener]struct{}{}
 		s.empty = make(chan struct{})
@@ -93,7 +96,7 @@ func (s *Server) init() {
 // The error is never nil; after Shutdown and Close it is http.ErrServerClosed.
 func (s *Server) Serve(ln net.Listener) error {
 	s.init()
-	front := newHanded(ln)
+	front := newHanded(callers.Listen(ln, 0))
 	s.mu.Lock()
 	if s.closing.Load() {
 		s.mu.Unlock()

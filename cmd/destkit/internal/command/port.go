@@ -18,6 +18,7 @@ import (
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/destsim"
+	"github.com/destkit/destkit/internal/callers"
 	"github.com/destkit/destkit/internal/reach"
 )
 
@@ -133,12 +134,13 @@ func newFrontEnd(handler http.Handler) frontEnd {
 	if sim, ok := handler.(*destsim.Sim); ok {
 		return &destsim.Server{Sim: sim, ErrorLog: logger, ReadHeaderTimeout: head, IdleTimeout: idle}
 	}
-	return &http.Server{Handler: handler, ErrorLog: logger, ReadHeaderTimeout: head, IdleTimeout: idle}
+	return &http.Server{Handler: handler, ErrorLog: logger, ReadHeaderTimeout: head, IdleTimeout: idle, MaxHeaderBytes: callers.MaxHead, ConnState: callers.State}
 }
 
 // Serve answers on ln until ctx ends, then lets calls in flight finish.
 func (s *Port) Serve(ctx context.Context, ln net.Listener) error {
 	server := newFrontEnd(s.Handler)
+	ln = callers.Listen(ln, 0)
 	if s.TLS != nil {
 		ln = destsim.TLSListener(ln, s.TLS, s.AlsoPlain)
 	}

@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"crypto/tls"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -12,6 +13,8 @@ import (
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/destsim"
+	"github.com/destkit/destkit/internal/testkit"
+	"github.com/destkit/destkit/server"
 )
 
 // start serves s until the test ends and returns its URL and the certificates
@@ -22,8 +25,12 @@ func start(t *testing.T, alsoPlain bool) string {
 	require.NoError(t, err)
 	config, err := certificates.TLSConfig("")
 	require.NoError(t, err)
-	s := &Port{Addr: "127.0.0.1:0", TLS: config, AlsoPlain: alsoPlain, Handler: http.HandlerFunc(
-		func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "hello "+r.Method) })}
+	return startPort(t, &Port{Addr: "127.0.0.1:0", TLS: config, AlsoPlain: alsoPlain, Handler: http.HandlerFunc(
+		func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "hello "+r.Method) })})
+}
+
+func startPort(t *testing.T, s *Port) string {
+	t.Helper()
 	ln, url, err := s.Open()
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -65,6 +72,20 @@ func TestTLSPortMayAlsoAnswerPlainHTTP(t *testing.T) {
 		status, body := get(t, u)
 		require.Equal(t, 200, status, u)
 		require.Equal(t, "hello GET", body, u)
+	}
+}
+
+// TestPortsWithCallersThatStall: the ports of serve and destsim, and destsim where net/http answers.
+func TestPortsWithCallersThatStall(t *testing.T) {
+	service, err := server.New(t.Context(), server.Config{})
+	require.NoError(t, err)
+	t.Cleanup(func() { service.Close() })
+	sim, err := destsim.New(destsim.Config{})
+	require.NoError(t, err)
+	const body = `{"jsonrpc":"2.0","method":"list_objects","id":"7"}`
+	for call, handler := range map[string]http.Handler{"POST / ": sim, "GET /healthz ": sim, "GET /openapi.yaml ": service} {
+		url := startPort(t, &Port{Addr: "127.0.0.1:0", Handler: handler})
+		testkit.Stalled(t, strings.TrimPrefix(url, "http://"), fmt.Sprintf("%sHTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", call, len(body), body))
 	}
 }
 
