@@ -18,3 +18,34 @@ func (f *Fingerprint) UnmarshalText(text []byte) error {
 	}
 	return nil
 }
+
+// Operations that are passed to Options.Fault.
+const (
+	FaultRead     = "read"
+	FaultWrite    = "write"
+	FaultSync     = "sync"
+	FaultTruncate = "truncate"
+	FaultCreate   = "create"
+	FaultRename   = "rename"
+	FaultRemove   = "remove"
+)
+
+// fault is how a test has a bad disk; nil has a good one.
+type fault func(what, name string, n int) (int, error)
+
+// of checks an operation that is done or not.
+func (f fault) of(what, name string) error {
+	if f == nil {
+		return nil
+	}
+	_, err := f(what, name, 0)
+	return err
+}
+
+// some returns how many of n bytes are written.
+func (f fault) some(name string, n int) (int, error) {
+	if f == nil {
+		return n, nil
+	}
+	return f(FaultWrite, name, n)
+}
