@@ -24,9 +24,11 @@ const (
 	longHead    = 6
 	shortHead   = 4 << 10
 	// quiet is how long a connection that has sent a part of a head must send nothing before
-	// it gives way; patient, one that has sent nothing at all, or is in a TLS handshake.
-	quiet   = time.Second / 10
-	patient = 2 * time.Second
+	// it gives way; patient, one that has sent nothing at all, or is in a TLS handshake. Who
+	// sends a head little by little for longer than dripping gives way as well.
+	quiet    = time.Second / 10
+	patient  = 2 * time.Second
+	dripping = 5 * time.Second
 	// manyOpen connections leave memory behind that is given back to the system.
 	manyOpen = 512
 )
@@ -52,11 +54,8 @@ func Listen(inner net.Listener, most int) *Listener { return &Listener{Listener:
 // Accept implements net.Listener.
 func (l *Listener) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
-	if err != nil || Of(conn) != nil {
+	if _, secure := conn.(*tls.Conn); err != nil || secure || Of(conn) != nil { // servers know TLS by its type
 		return conn, err
-	}
-	if _, secure := conn.(*tls.Conn); secure {
-		return conn, nil // servers know it by its type
 	}
 	c := &Conn{Conn: conn, from: l}
 	c.reading.Store(time.Now().UnixNano())
@@ -100,7 +99,9 @@ func (l *Listener) closeLongest() bool {
 		if got := c.got.Load(); got == 0 || got <= shortHead && c.handshake.Load() {
 			after = patient
 		}
-		if since := c.reading.Load(); since == 0 || since > now.Add(-after).UnixNano() || c.busy != nil && c.busy() {
+		since, first := c.reading.Load(), c.first.Load()
+		drips := first != 0 && first < now.Add(-dripping).UnixNano()
+		if !drips && (since == 0 || since > now.Add(-after).UnixNano()) || c.busy != nil && c.busy() {
 			continue
 		}
 		_ = c.Conn.Close()
@@ -154,13 +155,12 @@ func (l *Listener) closing(c *Conn) {
 // nothing.
 type Conn struct {
 	net.Conn
-	from    *Listener
-	reading atomic.Int64 // when the Read under way began; 0: there is none
-	got     atomic.Int64 // bytes since it rests
-	// handshake means that it has begun with TLS.
-	handshake atomic.Bool
-
-	// Of the Listener's lock.
+	from      *Listener
+	reading   atomic.Int64 // when the Read under way began; 0: there is none
+	got       atomic.Int64 // bytes since it rests
+	first     atomic.Int64 // when the first of these came; 0: none has
+	handshake atomic.Bool  // it has begun with TLS
+	// Of the Listener's lock:
 	at     *list.Element // nil: it has a request, or is closed
 	weight int
 	busy   func() bool
@@ -209,6 +209,7 @@ func (c *Conn) Rest(busy func() bool) {
 	defer c.from.mu.Unlock()
 	if c.busy = busy; c.at == nil && !c.closed {
 		c.got.Store(0)
+		c.first.Store(0)
 		c.from.enter(c)
 		c.from.trimSoon()
 	}
@@ -240,6 +241,7 @@ func (c *Conn) Received(b []byte) {
 	n := int64(len(b))
 	got := c.got.Add(n)
 	if got == n {
+		c.first.Store(time.Now().UnixNano())
 		c.handshake.Store(b[0] == 0x16) // the type of its record
 	}
 	if got > shortHead && got-n <= shortHead {
@@ -263,10 +265,11 @@ func (c *Conn) Close() error {
 
 // CloseWrite ends one direction.
 func (c *Conn) CloseWrite() error {
-	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
-		return half.CloseWrite()
+	half, ok := c.Conn.(interface{ CloseWrite() error })
+	if !ok {
+		return errors.ErrUnsupported
 	}
-	return errors.ErrUnsupported
+	return half.CloseWrite()
 }
 
 // SetLinger lets a handler reset the connection.
